@@ -1,0 +1,255 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/piremote/piremote/agent/call"
+	"github.com/piremote/piremote/agent/llm"
+	"github.com/piremote/piremote/tools/tool"
+)
+
+// Options configures an Agent. Provider is required.
+type Options struct {
+	Provider llm.Provider
+	Executor *call.Executor
+	// Tools returns the active tools, which are advertised to the model.
+	Tools    func() []tool.Tool
+	System   string
+	Thinking string
+	// SessionID names the session towards the provider.
+	SessionID string
+	// ToolExecution is Sequential to run every batch one call at a time.
+	ToolExecution tool.ExecutionMode
+	// TransformContext may replace the messages of a request; the conversation
+	// itself stays.
+	TransformContext func(ctx context.Context, messages []llm.Message) ([]llm.Message, error)
+	// ShouldStopAfterTurn ends the run after a turn.
+	ShouldStopAfterTurn func(TurnEnd) bool
+	// PrepareNextTurn runs before every turn but the first.
+	PrepareNextTurn func(ctx context.Context) error
+	// FollowUpAll delivers all queued follow-ups at once instead of one by one;
+	// SteerAll does so for steering messages.
+	FollowUpAll, SteerAll bool
+	Limits                Limits
+	// Now is the clock of timestamps; nil means time.Now.
+	Now func() time.Time
+}
+
+// StopReason is why a run ended.
+type StopReason string
+
+// The reasons for which runs end.
+const (
+	StopDone       StopReason = "done"       // the model asked for nothing more
+	StopTerminated StopReason = "terminated" // every call of a batch voted for the end
+	StopRequested  StopReason = "requested"  // ShouldStopAfterTurn
+	StopAborted    StopReason = "aborted"
+	StopError      StopReason = "error"  // the provider or a listener failed
+	StopLength     StopReason = "length" // the answer was cut and asked for no tool
+	StopTurns      StopReason = "turn limit"
+	StopToolCalls  StopReason = "tool call limit"
+	StopCost       StopReason = "cost limit"
+	StopTime       StopReason = "time limit"
+	StopRepeats    StopReason = "repetition limit"
+)
+
+// Limited reports whether a limit ended the run.
+func (r StopReason) Limited() bool {
+	switch r {
+	case StopTurns, StopToolCalls, StopCost, StopTime, StopRepeats:
+		return true
+	case StopDone, StopTerminated, StopRequested, StopAborted, StopError, StopLength:
+	}
+	return false
+}
+
+// Summary is how a run ended and what it took.
+type Summary struct {
+	Reason    StopReason
+	Err       error // for StopError
+	Turns     int
+	ToolCalls map[string]int // by tool name
+	ToolFails int
+	Denied    int
+	Usage     tool.Usage
+}
+
+// State is what listeners and screens may look at.
+type State struct {
+	Messages  []llm.Message
+	Streaming *llm.Assistant // the answer that is coming in
+	Pending   []string       // ids of tool calls under way
+	Running   bool
+	Steering  []llm.Message
+	FollowUps []llm.Message
+}
+
+// Listener is told of an event. An error ends the run visibly, after the
+// results of tools are safe; later listeners don't get that event.
+type Listener func(ctx context.Context, e Event) error
+
+// ErrBusy is returned when a run is already under way.
+var ErrBusy = errors.New("the agent is already running: steer it, queue a follow-up, or wait")
+
+// Agent is one conversation with its loop. Its methods are safe for concurrent
+// use; one run goes on at a time.
+type Agent struct {
+	options Options
+
+	mu        sync.Mutex
+	messages  []llm.Message
+	streaming *llm.Assistant
+	pending   []string
+	steering  []llm.Message
+	followUps []llm.Message
+	listeners []*Listener
+	cancel    context.CancelCauseFunc // of the run under way
+	idle      chan struct{}           // closed when it has ended
+}
+
+// New returns an agent with an empty conversation.
+func New(o Options) (*Agent, error) {
+	if o.Provider == nil {
+		return nil, errors.New("an agent needs a provider")
+	}
+	if o.Tools == nil {
+		o.Tools = func() []tool.Tool { return nil }
+	}
+	if o.Executor == nil {
+		o.Executor = call.New(call.Options{Tools: o.Tools})
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Agent{options: o}, nil
+}
+
+// Subscribe registers a listener and returns what removes it.
+func (a *Agent) Subscribe(l Listener) (unsubscribe func()) {
+	p := &l
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.listeners = append(slices.Clone(a.listeners), p)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.listeners = slices.DeleteFunc(slices.Clone(a.listeners), func(o *Listener) bool { return o == p })
+	}
+}
+
+// State returns a copy of the present state.
+func (a *Agent) State() State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return State{
+		Messages: slices.Clone(a.messages), Streaming: a.streaming, Pending: slices.Clone(a.pending),
+		Running: a.cancel != nil, Steering: slices.Clone(a.steering), FollowUps: slices.Clone(a.followUps),
+	}
+}
+
+// Prompt adds messages and runs until nothing more is asked. It returns after
+// the listeners of agent_end have. The error is ErrBusy, or that of a listener
+// that failed even while a failure was being told.
+func (a *Agent) Prompt(ctx context.Context, messages ...llm.Message) (Summary, error) {
+	return a.run(ctx, messages)
+}
+
+// Continue runs from the conversation as it stands.
+func (a *Agent) Continue(ctx context.Context) (Summary, error) {
+	a.mu.Lock()
+	n := len(a.messages)
+	var last llm.Message
+	if n > 0 {
+		last = a.messages[n-1]
+	}
+	queued := len(a.steering)+len(a.followUps) > 0
+	a.mu.Unlock()
+	if n == 0 && !queued {
+		return Summary{}, errors.New("there is nothing to continue: the conversation is empty")
+	}
+	if _, answered := last.(*llm.Assistant); answered && !queued {
+		return Summary{}, errors.New("there is nothing to continue: the model has answered")
+	}
+	return a.run(ctx, nil)
+}
+
+// Load replaces the conversation while no run is under way.
+func (a *Agent) Load(messages []llm.Message) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cancel != nil {
+		return ErrBusy
+	}
+	a.messages = slices.Clone(messages)
+	return nil
+}
+
+// Steer queues a message that reaches the model after the current batch and
+// before the next answer.
+func (a *Agent) Steer(m llm.Message) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.steering = append(a.steering, m)
+}
+
+// FollowUp queues a message for when the run would end.
+func (a *Agent) FollowUp(m llm.Message) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.followUps = append(a.followUps, m)
+}
+
+// ClearQueues empties both queues and returns what was in them.
+func (a *Agent) ClearQueues() (steering, followUps []llm.Message) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	steering, followUps = a.steering, a.followUps
+	a.steering, a.followUps = nil, nil
+	return steering, followUps
+}
+
+// take removes the next messages of a queue.
+func (a *Agent) take(queue *[]llm.Message, all bool) []llm.Message {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := min(1, len(*queue))
+	if all {
+		n = len(*queue)
+	}
+	taken := (*queue)[:n:n]
+	*queue = (*queue)[n:]
+	return taken
+}
+
+// errAbort is the cause of a run that Abort ended.
+var errAbort = fmt.Errorf("aborted: %w", context.Canceled)
+
+// Abort ends the run under way, if there is one. It does not wait.
+func (a *Agent) Abort() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cancel != nil {
+		a.cancel(errAbort)
+	}
+}
+
+// WaitForIdle returns when no run is under way, or when ctx ends.
+func (a *Agent) WaitForIdle(ctx context.Context) error {
+	a.mu.Lock()
+	idle := a.idle
+	a.mu.Unlock()
+	if idle == nil {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

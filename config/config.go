@@ -1,0 +1,108 @@
+package config
+
+import "time"
+
+// Config is the effective configuration. It is a value that nobody changes.
+type Config struct {
+	// Workspace is where effects happen when no flag says so: a name from
+	// Workspaces or a workspace address.
+	Workspace string `mapstructure:"workspace"`
+	// Workspaces are the named workspaces of which a session picks one.
+	Workspaces []Workspace `mapstructure:"workspaces"`
+	// Model is "provider/id", or "scripted:FILE".
+	Model string `mapstructure:"model"`
+	// Tools are the names of the active tools; empty means the default set.
+	Tools []string `mapstructure:"tools"`
+	// Providers adjusts or adds model providers.
+	Providers []Provider `mapstructure:"providers"`
+	Shell     Shell      `mapstructure:"shell"`
+	SSH       SSH        `mapstructure:"ssh"`
+	Limits    Limits     `mapstructure:"limits"`
+}
+
+// Workspace is a named place where effects happen.
+type Workspace struct {
+	Name    string `mapstructure:"name"`
+	Backend string `mapstructure:"backend"` // local, ssh or docker
+	// Path is the working folder on the target.
+	Path string `mapstructure:"path"`
+	// Root is the confinement root on the target; empty means Path.
+	Root string `mapstructure:"root"`
+
+	// For ssh.
+	Host          string   `mapstructure:"host"` // a host name or an alias of ssh_config
+	User          string   `mapstructure:"user"` // for docker: the user of commands
+	Port          int      `mapstructure:"port"`
+	IdentityFiles []string `mapstructure:"identity_files"`
+	KnownHosts    []string `mapstructure:"known_hosts"`
+
+	// For docker.
+	Container string `mapstructure:"container"`
+	Endpoint  string `mapstructure:"endpoint"` // the daemon; empty means DOCKER_HOST or the CLI's context
+}
+
+// Provider is a model provider.
+type Provider struct {
+	Name      string `mapstructure:"name"`
+	Type      string `mapstructure:"type"` // anthropic, openai or openai-compatible
+	BaseURL   string `mapstructure:"base_url"`
+	APIKeyEnv string `mapstructure:"api_key_env"` // the environment variable that holds the key
+}
+
+// Shell adjusts the shell tools.
+type Shell struct {
+	Path       string        `mapstructure:"path"`
+	Prefix     string        `mapstructure:"prefix"`
+	Timeout    time.Duration `mapstructure:"timeout"`     // for calls that name none; 0 means none
+	MaxTimeout time.Duration `mapstructure:"max_timeout"` // the largest that a call may ask for
+	Background string        `mapstructure:"background"`  // session, keep or kill
+	SessionEnv bool          `mapstructure:"session_env"` // expose the PI_* variables
+	Spill      bool          `mapstructure:"spill"`       // keep full output in a file on the target
+}
+
+// SSH adjusts SSH connections.
+type SSH struct {
+	ConfigFile     string        `mapstructure:"config_file"` // "none" reads none; empty means ~/.ssh/config
+	ConnectTimeout time.Duration `mapstructure:"connect_timeout"`
+	Keepalive      time.Duration `mapstructure:"keepalive"`
+	KeepaliveCount int           `mapstructure:"keepalive_count"`
+	HostKeys       string        `mapstructure:"host_keys"` // strict or accept-new
+}
+
+// Limits end a run; 0 means no limit.
+type Limits struct {
+	Turns     int           `mapstructure:"turns"`
+	ToolCalls int           `mapstructure:"tool_calls"`
+	Cost      float64       `mapstructure:"cost"` // US dollars
+	Time      time.Duration `mapstructure:"time"`
+	Repeats   int           `mapstructure:"repeats"` // identical consecutive batches
+}
+
+// defaults are the values of keys that no source sets. Every key is here: Viper
+// takes environment variables only for keys that it knows.
+func defaults() map[string]any {
+	return map[string]any{
+		"workspace":           ".",
+		"workspaces":          []any{},
+		"model":               "",
+		"tools":               []string{},
+		"providers":           []any{},
+		"shell.path":          "",
+		"shell.prefix":        "",
+		"shell.timeout":       "0s",
+		"shell.max_timeout":   "24h",
+		"shell.background":    "session",
+		"shell.session_env":   true,
+		"shell.spill":         true,
+		"ssh.config_file":     "",
+		"ssh.connect_timeout": "15s",
+		"ssh.keepalive":       "15s",
+		"ssh.keepalive_count": 3,
+		"ssh.host_keys":       "strict",
+		"limits.turns":        0,
+		"limits.tool_calls":   0,
+		"limits.cost":         0.0,
+		"limits.time":         "0s",
+		"limits.repeats":      5,
+	}
+}

@@ -1,0 +1,123 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/piremote/piremote/tools/ops"
+	"github.com/piremote/piremote/tools/schema"
+	"github.com/piremote/piremote/tools/tool"
+)
+
+// WriteParams are the arguments of write.
+type WriteParams struct {
+	Path    string `json:"path" jsonschema:"Path of the file to write (relative or absolute)"`
+	Content string `json:"content" jsonschema:"The whole new content of the file"`
+}
+
+// WriteDetails describes what write did.
+type WriteDetails struct {
+	Path    string `json:"path"` // canonical, on the target
+	Used    string `json:"used,omitempty"`
+	Created bool   `json:"created"`
+	Bytes   int    `json:"bytes"`
+	InPlace string `json:"inPlace,omitempty"` // why the file was not replaced atomically
+}
+
+type writeTool struct{ workspace }
+
+func newWrite(w workspace, _ Options) (tool.Tool, error) {
+	t := writeTool{w}
+	reserve := func(call tool.Call, p WriteParams) tool.Reservation {
+		return t.reserve(call, p.Path, true, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
+			return t.write(ctx, call, p)
+		})
+	}
+	return schema.Define(schema.Spec[WriteParams]{
+		Name:  "write",
+		Label: "Write file",
+		Description: "Write a whole file of the workspace: creates it, and the folders above it, if needed, " +
+			"and replaces what it held.",
+		Access: tool.AccessWrite,
+		Prompt: tool.Prompt{
+			Snippet:    "Create or replace a file",
+			Guidelines: []string{"Use write only for new files or complete rewrites."},
+		},
+		Prepare: rejectLoneSurrogates,
+		Execute: func(ctx context.Context, call tool.Call, p WriteParams, update tool.Update) (tool.Result, error) {
+			return reserve(call, p).Execute(ctx, update)
+		},
+		Reserve: reserve,
+	})
+}
+
+func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (tool.Result, error) {
+	if strings.HasSuffix(p.Path, "/") {
+		return tool.Result{}, fileError("write", p.Path, &fs.PathError{Op: "write", Path: p.Path, Err: ops.ErrIsDir})
+	}
+	data := []byte(p.Content)
+	abs, used, err := t.target(ctx, p.Path, call.Scope)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var report ops.WriteReport
+	replace := func(ctx context.Context) (err error) {
+		report, err = t.set.Write.WriteFile(ctx, abs, data)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err = t.set.Write.MkdirAll(ctx, path.Dir(abs)); err != nil {
+			return err
+		}
+		report, err = t.set.Write.WriteFile(ctx, abs, data)
+		return err
+	}
+	if used != "" {
+		// The call's place is that of the exact name; this is another file.
+		err = t.set.Mutations.Mutate(ctx, abs, replace)
+	} else {
+		err = replace(ctx)
+	}
+	if err != nil {
+		return tool.Result{}, fileError("write", p.Path, err)
+	}
+	result := tool.TextResult("Successfully wrote to " + show(or(used, p.Path)))
+	result.Details = WriteDetails{
+		Path: report.Path, Used: used, Created: report.Created, Bytes: len(data), InPlace: report.InPlace,
+	}
+	result.Effects = []tool.Effect{{Workspace: t.set.Target.Label, Operation: "write", Path: report.Path, After: digest(data)}}
+	return result, nil
+}
+
+// target is the file that a write means: the exact name, unless only one of its
+// alternatives exists.
+func (t writeTool) target(ctx context.Context, arg string, scope tool.Scope) (abs, used string, err error) {
+	abs, err = t.resolve(arg, scope)
+	if err != nil || t.set.Read == nil || len(alternatives(arg)) == 0 {
+		return abs, "", err
+	}
+	if found, alt, err := t.locate(ctx, arg, scope, false, func(p string) error {
+		return t.set.Read.Access(ctx, p)
+	}); err == nil && alt != "" {
+		return found, alt, nil
+	}
+	return abs, "", nil
+}
+
+// digest is the hash by which effects name content.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
