@@ -69,15 +69,18 @@ func lineDifference(have, old string, line int) string {
 	case foldText(bodyX) == foldText(bodyY):
 		p, q := firstRunes(bodyX, bodyY)
 		return fmt.Sprintf("they differ in quotes or other look-alike characters: line %d has %s where oldText has %s", line, runeName(p), runeName(q))
+	case !utf8.ValidString(bodyX) && noBlanks(bodyX) == noBlanks(bodyY):
+		return fmt.Sprintf("line %d has bytes that are not valid UTF-8, so no text can match them: leave them out of oldText", line)
 	case noBlanks(bodyX) == noBlanks(bodyY):
 		return fmt.Sprintf("they differ in whitespace: line %d has other blanks between its words than oldText", line)
 	case strings.EqualFold(bodyX, bodyY):
 		p, q := firstRunes(bodyX, bodyY)
 		return fmt.Sprintf("they differ in upper and lower case: line %d has %s where oldText has %s", line, runeName(p), runeName(q))
-	case !utf8.ValidString(bodyX):
-		return fmt.Sprintf("line %d has bytes that are not valid UTF-8, which oldText can't hold", line)
+	case noBlanks(foldText(bodyX)) == noBlanks(foldText(bodyY)):
+		p, q := firstRunes(noBlanks(bodyX), noBlanks(bodyY))
+		return fmt.Sprintf("they differ in whitespace and in quotes or other look-alike characters: line %d has %s where oldText has %s", line, runeName(p), runeName(q))
 	}
-	return fmt.Sprintf("they differ in text, first at line %d, where oldText has: %s", line, shorten(y, maxRegionLine))
+	return fmt.Sprintf("they differ in text, first at line %d, where oldText has %q", line, shorten(y, maxRegionLine))
 }
 
 func trimBlanks(s string) string {
@@ -92,14 +95,14 @@ func foldText(s string) string {
 	return string(fold([]byte(s), 0).text)
 }
 
+// noBlanks leaves blanks out and shows every invalid byte as U+FFFD.
 func noBlanks(s string) string {
-	squeezed := strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
 			return -1
 		}
 		return r
 	}, s)
-	return squeezed
 }
 
 // blanks describes indentation, such as "2 tabs" or "1 tab and 4 spaces".

@@ -60,21 +60,21 @@ func display(content []byte, blocks []block) string {
 	return b.String()
 }
 
-// visible is a line without its ending, or with a sign for "\r" where the
+// visible is a line without its ending, or with its "\r" where the
 // endings differ, as valid UTF-8 and not too long.
 func visible(line string, showCR bool) string {
 	line = strings.TrimSuffix(line, "\n")
 	if cut, found := strings.CutSuffix(line, "\r"); found {
 		line = cut
 		if showCR {
-			line += "\u240D" // symbol for carriage return
+			line += "\r"
 		}
 	}
 	return shorten(line, maxDisplayLine)
 }
 
-// shorten cuts text to at most limit bytes, on a character, with "..." behind,
-// and shows invalid UTF-8 as U+FFFD.
+// shorten cuts text to at most limit bytes, on a character, with "..." behind.
+// It shows invalid UTF-8 as U+FFFD and a bare "\r" by its symbol.
 func shorten(text string, limit int) string {
 	if len(text) > limit {
 		for limit > 0 && !utf8.RuneStart(text[limit]) {
@@ -82,5 +82,5 @@ func shorten(text string, limit int) string {
 		}
 		text = text[:limit] + "..."
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r", "\u240D")
 }

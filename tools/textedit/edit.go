@@ -91,6 +91,9 @@ func Apply(name string, content []byte, edits []Edit) (Outcome, error) {
 	}
 	out := Outcome{Bytes: splice(content, changes), Tolerant: tolerant}
 	blocks := diffBlocks(content, changes)
+	if len(blocks) == 0 {
+		return Outcome{}, &NoChangeError{Ref: Ref{Name: name, Index: -1, Total: len(edits)}}
+	}
 	out.FirstChangedLine = firstChangedLine(content, blocks[0])
 	out.Diff = display(content, blocks)
 	out.Patch = patch(name, content, blocks)

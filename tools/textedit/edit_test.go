@@ -90,7 +90,8 @@ func TestEDIT01TolerantMatchIsNoGuess(t *testing.T) {
 		{"tab for blanks", "a b", "a\tb"},
 		{"case", "Foo", "foo"},
 		{"half of a ligature", "oﬃce", "of"},
-		{"half of a combined character", "caf\u00e9\u0323 “x", `caf\u00e9 "`},
+		{"the other half", "oﬁx", "ix"},
+		{"half of a combined character", "e\u0301\u0323x", "\u1eb9"},
 		{"text before the end of a line", "foo bar\n", "foo\t"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

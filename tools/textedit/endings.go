@@ -6,8 +6,9 @@ import (
 )
 
 // localEndings gives every "\n" of text, unless it is part of a "\r\n", the line
-// ending of its surroundings: of the line of s that it stands for, else of the
-// line in which s ends, else of the line before.
+// ending of its surroundings: of the line of s in its place, counted from the
+// end where the last lines are equal; if s has no line ending, of the line in
+// which s ends, else of the line before.
 func (t *source) localEndings(s span, text string) string {
 	if !t.hasCR || !strings.Contains(text, "\n") {
 		return text
@@ -18,7 +19,7 @@ func (t *source) localEndings(s span, text string) string {
 	if n == 0 {
 		old.crlf, n = []bool{t.endingAround(s)}, 1
 	}
-	head, tail := commonLines(old.lines, next.lines)
+	tail := commonTail(old.lines, next.lines)
 	var b strings.Builder
 	for i, line := range next.lines {
 		b.WriteString(line)
@@ -29,8 +30,6 @@ func (t *source) localEndings(s span, text string) string {
 		switch {
 		case next.crlf[i]:
 			crlf = true
-		case i < head:
-			crlf = old.crlf[i]
 		case m-i < tail:
 			crlf = old.crlf[n-(m-i)]
 		default:
@@ -75,15 +74,16 @@ func splitEndings(text string) pieces {
 	}
 }
 
-// commonLines counts the equal lines at the start, and those at the end; the last
-// piece of a text counts as a line. They don't overlap.
-func commonLines(a, b []string) (head, tail int) {
+// commonTail counts the equal lines at the end that are not equal at the start
+// too; the last piece of a text counts as a line.
+func commonTail(a, b []string) int {
 	n := min(len(a), len(b)) - 1
+	head, tail := 0, 0
 	for head < n && a[head] == b[head] {
 		head++
 	}
 	for tail < n-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	return head, tail
+	return tail
 }

@@ -9,7 +9,7 @@ import (
 // Ref says which edit of which file an error is about.
 type Ref struct {
 	Name  string // of the file, as given to Apply
-	Index int    // of the edit, from 0; -1 if there are no edits
+	Index int    // of the edit, from 0; -1 if it is about none or all of them
 	Total int    // number of edits
 }
 
@@ -31,13 +31,17 @@ func (e *EmptyError) Error() string {
 	return fmt.Sprintf("%s is empty: give the exact text of %s that is to be replaced.", e.field("oldText"), e.Name)
 }
 
-// NoChangeError means that an edit would leave the file as it is.
+// NoChangeError means that an edit, or all of them together, would leave the
+// file as it is.
 type NoChangeError struct {
 	Ref
 	Line int // where the text already is; 0 if Old and New are equal
 }
 
 func (e *NoChangeError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("The edits undo each other, so %s would not change.", e.Name)
+	}
 	if e.Line == 0 {
 		return fmt.Sprintf("%s and %s are the same, so %s would not change.", e.field("oldText"), e.field("newText"), e.Name)
 	}

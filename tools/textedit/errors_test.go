@@ -79,6 +79,11 @@ func TestEDIT06RefusedEdits(t *testing.T) {
 			"newText is already what a.txt has at line 1, so it would not change.",
 		},
 		{
+			"no change of all together", "xy", edits{{"x", ""}, {"y", "xy"}},
+			&textedit.NoChangeError{Ref: textedit.Ref{Name: "a.txt", Index: -1, Total: 2}},
+			"The edits undo each other, so a.txt would not change.",
+		},
+		{
 			"one edit matches the text of another", "foo b", edits{{"foo", "bar"}, {"bar", "baz"}},
 			&textedit.NotFoundError{Ref: of2(1), Lines: 1},
 			"edits[1].oldText was not found in a.txt (1 line), nor anything similar: read the file again.",

@@ -1,6 +1,7 @@
 package textedit
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,15 +19,15 @@ type folded struct {
 // run is a stretch of folded text. A plain run maps byte for byte; any other is
 // one unit of the original, which a match takes whole or not at all.
 type run struct {
-	at, size   int // in the folded text
-	start, end int // in the original
+	at, size   int32 // in the folded text, which is at most a few times maxFold
+	start, end int32 // in the original
 	plain      bool
 }
 
-// fold reads content; offsets start from shift.
+// fold reads content, which is at most maxFold long; offsets start from shift.
 func fold(content []byte, shift int) *folded {
 	f := &folded{text: make([]byte, 0, len(content))}
-	var buf []byte
+	var buf, normal []byte
 	for i := 0; i < len(content); {
 		c := content[i]
 		if n := asciiPrefix(content[i:]); n > 0 {
@@ -46,8 +47,8 @@ func fold(content []byte, shift int) *folded {
 			if r, size := utf8.DecodeRune(unit); size == len(unit) && (size == 1 || foldRune(r) == r && norm.NFKC.IsNormal(unit)) {
 				f.plain(unit, shift+i) // one character, or one byte that is no UTF-8
 			} else {
-				buf = foldUnit(buf[:0], unit)
-				f.add(buf, run{start: shift + i, end: shift + i + len(unit)})
+				buf, normal = foldUnit(buf, normal, unit)
+				f.add(buf, shift+i, shift+i+len(unit), false)
 			}
 			i += len(unit)
 		}
@@ -79,12 +80,17 @@ func unitSize(b []byte) int {
 	return max(norm.NFKC.NextBoundary(b, true), size)
 }
 
-// foldUnit appends the folded unit, which is valid UTF-8, to dst.
-func foldUnit(dst, unit []byte) []byte {
-	for _, r := range string(norm.NFKC.Bytes(unit)) {
+// foldUnit folds a unit, which is valid UTF-8, into dst; normal is a buffer.
+// Both are returned for the next unit.
+func foldUnit(dst, normal, unit []byte) (folded, buffer []byte) {
+	normal = norm.NFKC.Append(normal[:0], unit...)
+	dst = dst[:0]
+	for rest := normal; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
 		dst = utf8.AppendRune(dst, foldRune(r))
+		rest = rest[size:]
 	}
-	return dst
+	return dst, normal
 }
 
 // foldRune unifies what looks alike and NFKC keeps apart.
@@ -104,18 +110,22 @@ func foldRune(r rune) rune {
 }
 
 func (f *folded) plain(b []byte, start int) {
-	if n := len(f.runs); n > 0 && f.runs[n-1].plain && f.runs[n-1].end == start {
-		f.runs[n-1].size += len(b)
-		f.runs[n-1].end += len(b)
+	if n := len(f.runs); n > 0 && f.runs[n-1].plain && int(f.runs[n-1].end) == start {
+		f.runs[n-1].size += int32(len(b)) //nolint:gosec // bounded by maxFold
+		f.runs[n-1].end += int32(len(b))  //nolint:gosec // bounded by maxFold
 		f.text = append(f.text, b...)
 		return
 	}
-	f.add(b, run{start: start, end: start + len(b), plain: true})
+	f.add(b, start, start+len(b), true)
 }
 
-func (f *folded) add(b []byte, r run) {
-	r.at, r.size = len(f.text), len(b)
+func (f *folded) add(b []byte, start, end int, plain bool) {
+	r := run{start: int32(start), end: int32(end), plain: plain} //nolint:gosec // bounded by maxFold
+	r.at, r.size = int32(len(f.text)), int32(len(b))             //nolint:gosec // bounded by maxFold
 	f.text = append(f.text, b...)
+	if len(f.runs) == cap(f.runs) {
+		f.runs = slices.Grow(f.runs, len(f.runs)+64) // there may be millions: double
+	}
 	f.runs = append(f.runs, r)
 }
 
@@ -125,7 +135,7 @@ func (f *folded) endLine(start, end int) {
 		f.plain([]byte("\n"), start)
 		return
 	}
-	f.add([]byte("\n"), run{start: start, end: end})
+	f.add([]byte("\n"), start, end, false)
 }
 
 // dropBlanks removes blanks from the end of what was read so far.
@@ -154,29 +164,37 @@ func (f *folded) dropBlanks() {
 // span maps a range of the folded text back. ok is false if it would cut a unit.
 func (f *folded) span(start, end int) (s span, ok bool) {
 	first, last := f.runAt(start), f.runAt(end-1)
-	s = span{first.start, last.end}
-	if first.plain {
-		s.start = first.start + start - first.at
-	} else if start != first.at {
+	if !first.plain && start != int(first.at) || !last.plain && end != int(last.at+last.size) {
 		return span{}, false
 	}
-	if last.plain {
-		s.end = last.start + end - last.at
-	} else if end != last.at+last.size {
-		return span{}, false
-	}
-	return s, true
+	return span{first.startOf(start), last.endOf(end - 1)}, true
 }
 
 // runAt returns the run with the byte at offset.
 func (f *folded) runAt(offset int) run {
 	low, high := 0, len(f.runs)
 	for high-low > 1 {
-		if middle := (low + high) / 2; f.runs[middle].at <= offset {
+		if middle := (low + high) / 2; int(f.runs[middle].at) <= offset {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
 	return f.runs[low]
+}
+
+// startOf is where the byte at offset starts in the original.
+func (r run) startOf(offset int) int {
+	if r.plain {
+		return int(r.start) + offset - int(r.at)
+	}
+	return int(r.start)
+}
+
+// endOf is where the byte at offset ends in the original.
+func (r run) endOf(offset int) int {
+	if r.plain {
+		return int(r.start) + offset - int(r.at) + 1
+	}
+	return int(r.end)
 }

@@ -50,6 +50,10 @@ func similarLines(text []byte, old string) (span, bool) {
 		line, after, _ := bytes.Cut(rest, []byte("\n"))
 		rest = after
 		buf = squeezeLine(buf, line)
+		if len(buf) < 3 {
+			consider(number - len(lines) + 1)
+			continue
+		}
 		clear(counts)
 		for j := 0; j+3 <= len(buf); j++ {
 			for mask := index[trigram(buf[j:])]; mask != 0; mask &= mask - 1 {

@@ -17,8 +17,11 @@ func (t *source) findTolerant(old string) []span {
 	if t.begin > 0 {
 		old, p.atStart = strings.CutPrefix(old, bom)
 	}
+	if max(len(old), len(t.content)) > maxFold || !utf8.ValidString(old) {
+		return nil
+	}
 	p.text = string(fold([]byte(old), 0).text)
-	if strings.TrimSpace(p.text) == "" || !utf8.ValidString(old) || len(t.content) > maxFold {
+	if strings.TrimSpace(p.text) == "" {
 		return nil // blanks alone are no text to recognise
 	}
 	if t.lookish == nil {
@@ -72,22 +75,6 @@ func (t *source) tolerantHits(p pattern) []span {
 		hits = append(hits, s)
 	}
 	return hits
-}
-
-// startOf is where the byte at offset starts in the original.
-func (r run) startOf(offset int) int {
-	if r.plain {
-		return r.start + offset - r.at
-	}
-	return r.start
-}
-
-// endOf is where the byte at offset ends in the original.
-func (r run) endOf(offset int) int {
-	if r.plain {
-		return r.start + offset - r.at + 1
-	}
-	return r.end
 }
 
 // trailingBlanks returns the blanks at the end of text.
