@@ -1,0 +1,8 @@
+// Package servers starts real servers for tests: a private sshd and a dockerd,
+// on loopback and on sockets of their own, with their own keys and data. They
+// are ready when a function returns, print their logs if a test fails, and end
+// with it. Nothing is pulled or fetched: images are made from BusyBox.
+//
+// A server that can't be started skips the test, or fails it if the environment
+// variable PIREMOTE_REQUIRE names it (a list with commas: sshd, dockerd, ...).
+package servers

@@ -1,0 +1,36 @@
+# p_marked sets p_M to the processes that carry $1 in their environment.
+p_marked() {
+	p_M=
+	case $p_proc in "") return 0 ;; esac
+	case $p_grepnul in
+	y)
+		for p_f in $(grep -lsF -e "$1" /proc/[0-9]*/environ 2>/dev/null); do
+			p_f=${p_f#/proc/}
+			p_M="$p_M${p_f%%/*} "
+		done
+		;;
+	*)
+		# This grep stops at a NUL. One pass with headers names candidates, and
+		# each of them is looked at alone, since an environment can hold a header.
+		p_f=$(tail -n +1 /proc/[0-9]*/environ 2>/dev/null | tr "\000" "\n" | grep -F -e "==> /proc/" -e "$1")
+		p_o=
+		IFS=$p_n
+		set -f
+		for p_l in $p_f; do
+			case $p_l in
+			"==> /proc/"*)
+				p_o=${p_l#"==> /proc/"}
+				p_o=${p_o%%/*}
+				;;
+			*)
+				case $(tr "\000" "\n" 2>/dev/null <"/proc/$p_o/environ" | grep -F -e "$1") in
+				?*) p_M="$p_M$p_o " ;;
+				esac
+				;;
+			esac
+		done 2>/dev/null
+		unset IFS
+		set +f
+		;;
+	esac
+}

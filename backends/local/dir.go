@@ -1,0 +1,65 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// dirBatch is how many entries are asked for at once; ctx is looked at in
+// between (hazard LS-04).
+const dirBatch = 512
+
+// ReadDir yields what the folder holds, except temporary files of writes that
+// are under way or were interrupted (hazard WRIT-06).
+func (e engine) ReadDir(ctx context.Context, path string, yield func(fs.DirEntry) bool) error {
+	f, info, err := e.openAny(ctx, path)
+	if err != nil {
+		return e.fail("readdir", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	if !info.IsDir() {
+		return e.fail("readdir", path, ops.ErrNotDir)
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := f.ReadDir(dirBatch)
+		for _, entry := range entries {
+			if isTemp(entry.Name()) {
+				continue
+			}
+			if !yield(ops.DirEntry{EntryName: entry.Name(), EntryType: entry.Type()}) {
+				return nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return e.fail("readdir", path, err)
+		}
+	}
+}
+
+// Temporary files are named by prefix, 16 hexadecimal digits, and suffix.
+const (
+	tempPrefix = ".piremote-"
+	tempSuffix = ".tmp"
+	tempDigits = 16
+)
+
+// isTemp reports whether a name is one that only our temporary files have.
+func isTemp(name string) bool {
+	id, ok := strings.CutPrefix(name, tempPrefix)
+	if !ok {
+		return false
+	}
+	id, ok = strings.CutSuffix(id, tempSuffix)
+	return ok && len(id) == tempDigits && strings.Trim(id, "0123456789abcdef") == ""
+}

@@ -1,0 +1,3 @@
+package local
+
+func learnFacts() facts { return facts{} }

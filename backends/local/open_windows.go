@@ -1,0 +1,8 @@
+package local
+
+import "os"
+
+const (
+	readFlags = os.O_RDONLY
+	noFollow  = 0
+)

@@ -1,0 +1,15 @@
+//go:build unix && !linux
+
+package local
+
+import "os"
+
+func (d *folder) temp(bool) (*tempFile, error) { return d.namedTemp() }
+
+func (t *tempFile) linkAs(string) error { return errNoLink }
+
+// copyAttributes keeps nothing here: extended attributes of the old file are
+// lost when it is replaced.
+func copyAttributes(*os.File, *folder, string, entry) (string, error) { return "", nil }
+
+func reserve(*os.File, int64, int64) error { return nil }

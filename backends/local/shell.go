@@ -1,0 +1,69 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// maxArgument is the longest script that is passed as an argument; Linux takes
+// at most 128 KiB in one.
+const maxArgument = 120 << 10
+
+// posixShell passes the script as the argument of -c. A longer one goes through
+// a file that has no name, which the shell is told to source.
+func (w *Workspace) posixShell(l *launch, cmd ops.Command) (err error) {
+	if l.shell, err = w.findShell(cmd.Shell.Path, "bash", "sh"); err != nil {
+		return err
+	}
+	script := cmd.Script
+	if len(script) > maxArgument {
+		file, source := w.sourced(l.shell, script)
+		if l.script, err = w.scriptFile(file); err != nil {
+			return plain{fmt.Errorf("pass the script to %s: %w", l.shell, bare(err))}
+		}
+		script = source
+	} else if strings.HasPrefix(script, "-") || strings.HasPrefix(script, "+") {
+		script = " " + script // else the shell takes it for options
+	}
+	l.args = []string{"-c", script}
+	return nil
+}
+
+// sourced returns what goes into the file and the command that runs it. Shells
+// of the POSIX family close the descriptor first, so that it is not inherited by
+// everything that the script starts.
+func (w *Workspace) sourced(shell, script string) (file, source string) {
+	path := "/dev/fd/3"
+	if runtime.GOOS == "linux" {
+		path = "/proc/self/fd/3"
+	}
+	switch strings.TrimSuffix(filepath.Base(shell), ".exe") {
+	case "fish", "csh", "tcsh":
+		return script, "source " + path
+	}
+	return "exec 3<&-; " + script, ". " + path
+}
+
+// tempScript writes a script to a private file, opens it and removes its name.
+func (w *Workspace) tempScript(script string) (*os.File, error) {
+	name := tempName()
+	f, path, err := w.spills.create(name)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteString(script)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	var opened *os.File
+	if err == nil {
+		opened, err = os.Open(path)
+	}
+	w.spills.remove(path)
+	return opened, err
+}

@@ -1,0 +1,121 @@
+package ssh
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+)
+
+// link is an authenticated connection with everything that it rests on.
+type link struct {
+	*gossh.Client
+	raw   *watchedConn
+	label string // of the host
+	addr  string
+	asked bool // a person was asked for something; don't dial again unasked
+
+	done chan struct{} // closed when the connection is over
+	once sync.Once
+
+	mu    sync.Mutex
+	open  int           // session channels that are not closed on both sides
+	limit int           // channels that the server is known to allow; 0 if not known
+	freed chan struct{} // closed and replaced when a channel is closed
+}
+
+func newLink(client *gossh.Client, raw *watchedConn, h hop, asked bool) *link {
+	l := &link{Client: client, raw: raw, label: h.label(), addr: h.address(), asked: asked, done: make(chan struct{}), freed: make(chan struct{})}
+	go func() {
+		_ = client.Wait() // why it ended is of no use to a caller
+		l.close()
+	}()
+	return l
+}
+
+// close ends the connection at once, without a word to the other side: nothing
+// here may wait for it (hazard SSHC-04). It may be called more than once.
+func (l *link) close() {
+	l.once.Do(func() {
+		_ = l.raw.Close()
+		_ = l.Client.Close()
+		close(l.done)
+	})
+}
+
+func (l *link) alive() bool {
+	select {
+	case <-l.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// keepAlive closes the link when nothing came from the other side during count
+// intervals although it was asked (hazard SSHC-02). It returns when the link is
+// over or stop is closed.
+//
+// A machine that slept must not judge the link by the time that it slept: after
+// a gap there is a fresh probe with the full budget (SSHC-11).
+func (l *link) keepAlive(interval time.Duration, count int, stop <-chan struct{}) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	answered := make(chan struct{}, 1)
+	waiting, missed := false, 0
+	last := time.Now().Round(0) // the wall clock goes on while a machine sleeps
+	seen := l.raw.received.Load()
+	for {
+		select {
+		case <-l.done:
+			return
+		case <-stop:
+			return
+		case <-answered:
+			waiting, missed = false, 0
+			continue
+		case <-ticker.C:
+		}
+		now := time.Now().Round(0)
+		if now.Sub(last) > interval*3/2 {
+			missed = 0
+		}
+		last = now
+		if n := l.raw.received.Load(); n != seen {
+			seen, missed = n, 0
+		} else if waiting {
+			if missed++; missed >= count {
+				l.close()
+				return
+			}
+		}
+		if !waiting {
+			waiting = true
+			// The request itself may never be answered: it must not hold up the
+			// watch. It ends with the connection.
+			go func() {
+				if _, _, err := l.SendRequest("keepalive@openssh.com", true, nil); err == nil {
+					answered <- struct{}{}
+				}
+			}()
+		}
+	}
+}
+
+// watchedConn counts what comes in.
+type watchedConn struct {
+	net.Conn
+	first    func() // called when the first bytes come; may be nil
+	received atomic.Int64
+}
+
+// Read implements net.Conn.
+func (w *watchedConn) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if n > 0 && w.received.Add(int64(n)) == int64(n) && w.first != nil {
+		w.first()
+	}
+	return n, err
+}

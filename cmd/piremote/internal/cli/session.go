@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/piremote/piremote/agent/call"
+	"github.com/piremote/piremote/cmd/piremote/internal/wire"
+	"github.com/piremote/piremote/config"
+	"github.com/piremote/piremote/tools"
+	"github.com/piremote/piremote/tools/ops"
+	"github.com/piremote/piremote/tools/tool"
+)
+
+// session is an open workspace with the tools on it.
+type session struct {
+	id        string
+	config    *config.Config
+	workspace *wire.Workspace
+	tools     []tool.Tool
+	executor  *call.Executor
+}
+
+// open connects to the workspace and makes the named tools; nil means those of
+// the configuration, or the default set.
+func (a *app) open(ctx context.Context, names []string) (*session, error) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	if names == nil {
+		names = cfg.Tools
+		if len(names) == 0 {
+			names = tools.DefaultNames()
+		}
+	}
+	if names, err = a.selectTools(names); err != nil {
+		return nil, err
+	}
+	described, err := wire.Parse(cfg.Workspace, cfg.Workspaces)
+	if err != nil {
+		return nil, err
+	}
+	if a.flags.remoteOnly && described.Backend == "local" {
+		return nil, &usageError{errors.New("--remote-only needs a remote workspace: give -w ssh://host/path or docker://container/path")}
+	}
+	ws, err := wire.Open(ctx, wire.Options{
+		Workspace: described, Config: cfg, Env: a.Env,
+		Notice: func(text string) { _, _ = fmt.Fprintf(a.Stderr, "piremote: %s\n", text) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSession(cfg, ws, names)
+	if err != nil {
+		return nil, errors.Join(err, ws.Close())
+	}
+	return s, nil
+}
+
+func newSession(cfg *config.Config, ws *wire.Workspace, names []string) (*session, error) {
+	list, err := tools.New(ws.Set, names, toolOptions(cfg))
+	if err != nil {
+		return nil, err
+	}
+	s := &session{id: rand.Text(), config: cfg, workspace: ws, tools: list}
+	s.executor = call.New(call.Options{Tools: s.active, Scope: s.scope})
+	return s, nil
+}
+
+func (s *session) active() []tool.Tool { return s.tools }
+
+func (s *session) scope() tool.Scope {
+	return tool.Scope{
+		Dir: s.workspace.Set.Target.Dir, Root: s.workspace.Set.Target.Root, SessionID: s.id,
+		SessionEnv: map[string]string{"PI_SESSION_ID": s.id},
+	}
+}
+
+func toolOptions(cfg *config.Config) tools.Options {
+	shell := tools.ShellOptions{
+		HideSessionEnvironment: !cfg.Shell.SessionEnv, DefaultTimeout: cfg.Shell.Timeout, MaxTimeout: cfg.Shell.MaxTimeout,
+		Background: ops.Background(cfg.Shell.Background), NoSpill: !cfg.Shell.Spill,
+	}
+	o := tools.Options{Bash: shell, PowerShell: shell}
+	o.Bash.ShellPath, o.Bash.CommandPrefix = cfg.Shell.Path, cfg.Shell.Prefix
+	return o
+}
+
+// selectTools applies --no-tools and --exclude-tools. Unknown names are faults
+// of usage.
+func (a *app) selectTools(names []string) ([]string, error) {
+	known := tools.Names()
+	for _, n := range slices.Concat(names, a.flags.excludeTools) {
+		if !slices.Contains(known, n) {
+			return nil, &usageError{fmt.Errorf("unknown tool %q: the tools are %v", n, known)}
+		}
+	}
+	if a.flags.noTools {
+		return []string{}, nil
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(a.flags.excludeTools, n) }), nil
+}

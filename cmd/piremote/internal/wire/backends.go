@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/piremote/piremote/backends/docker"
+	"github.com/piremote/piremote/backends/ssh"
+)
+
+// sshOptions are the options of the SSH backend for a described workspace.
+func sshOptions(o Options) ssh.Options {
+	w, c := o.Workspace, o.Config.SSH
+	home := lookup(o.Env, "HOME")
+	options := ssh.Options{
+		Host: w.Host, User: w.User, Port: w.Port, Dir: w.Path, Root: w.Root,
+		Home: home, LocalUser: localUser(o.Env), AgentSocket: lookup(o.Env, "SSH_AUTH_SOCK"), Env: sshEnvironment(o.Env),
+		ConfigFile: underHome(home, c.ConfigFile), AcceptNew: c.HostKeys == "accept-new",
+		ConnectTimeout: c.ConnectTimeout, Keepalive: c.Keepalive, KeepaliveCount: c.KeepaliveCount, Notice: o.Notice,
+	}
+	if program, err := exec.LookPath("ssh"); err == nil {
+		options.SSHProgram = program
+	}
+	for _, f := range w.IdentityFiles {
+		options.IdentityFiles = append(options.IdentityFiles, underHome(home, f))
+	}
+	for _, f := range w.KnownHosts {
+		options.KnownHosts = append(options.KnownHosts, underHome(home, f))
+	}
+	return options
+}
+
+func localUser(env []string) string {
+	return or(lookup(env, "USER"), lookup(env, "LOGNAME"))
+}
+
+// sshEnvironment is what an OpenSSH client and a proxy command need.
+func sshEnvironment(env []string) []string {
+	var list []string
+	for _, name := range []string{"HOME", "PATH", "USER", "LOGNAME", "SSH_AUTH_SOCK", "LANG", "TMPDIR"} {
+		if value := lookup(env, name); value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
+}
+
+// underHome fills in a leading "~".
+func underHome(home, p string) string {
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		return filepath.Join(home, p[1:])
+	}
+	return p
+}
+
+// dockerOptions are the options of the Docker backend for a described workspace.
+func dockerOptions(o Options) docker.Options {
+	w := o.Workspace
+	return docker.Options{
+		Container: w.Container, Dir: w.Path, Root: w.Root, User: w.User, Host: w.Endpoint, Home: lookup(o.Env, "HOME"),
+		Getenv: func(name string) string { return lookup(o.Env, name) },
+	}
+}

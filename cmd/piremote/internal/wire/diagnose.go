@@ -1,0 +1,121 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// Finding is one thing that works on a workspace, or does not.
+type Finding struct {
+	Name   string
+	OK     bool
+	Detail string // what was seen
+	Mend   string // what to do about it; empty if nothing is wrong
+}
+
+// Diagnose opens the workspace and looks at what works there. The error is that
+// of opening; the findings tell how far it came.
+func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
+	findings := []Finding{{Name: "workspace", OK: true, Detail: describe(o)}}
+	start := time.Now()
+	ws, err := Open(ctx, o)
+	if err != nil {
+		return append(findings, Finding{Name: "connection", Detail: err.Error(), Mend: mend(err)}), err
+	}
+	defer func() { _ = ws.Close() }() // what it left is of no use for the report
+	t := ws.Set.Target
+	findings = append(findings,
+		Finding{Name: "connection", OK: true, Detail: fmt.Sprintf("%s in %d ms", t.Label, time.Since(start).Milliseconds())},
+		Finding{Name: "system", OK: t.OS != "", Detail: or(t.OS, "unknown")},
+		Finding{Name: "folder", OK: true, Detail: t.Dir},
+		Finding{Name: "confinement", OK: t.Root != "", Detail: or(t.Root, "off"), Mend: ifEmpty(t.Root, "file tools reach everything the account can reach")},
+	)
+	findings = append(findings, shellFindings(ctx, ws.Set)...)
+	for _, weak := range t.Weaker {
+		findings = append(findings, Finding{Name: "weaker", OK: true, Detail: weak})
+	}
+	return findings, nil
+}
+
+func describe(o Options) string {
+	w := o.Workspace
+	parts := []string{w.Backend}
+	for _, p := range []string{w.Host, w.Container, w.Path} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// shellFindings runs one harmless command and looks for programs.
+func shellFindings(ctx context.Context, set ops.Set) []Finding {
+	if set.Bash == nil {
+		return []Finding{{Name: "shell", Detail: "none", Mend: "file tools work; bash needs a shell on the target"}}
+	}
+	var out strings.Builder
+	script := `for p in rg git; do printf '%s=%s\n' "$p" "$(command -v "$p")"; done; df -Pk . 2>/dev/null | awk 'NR==2 {print "disk=" $4}'; echo "clock=$(date +%s)"`
+	exit, err := set.Bash.Exec(ctx, ops.Command{Script: script, Dir: set.Target.Dir, Timeout: 20 * time.Second}, func(c ops.Chunk) { out.Write(c.Data) })
+	if err != nil {
+		return []Finding{{Name: "shell", Detail: err.Error(), Mend: mend(err)}}
+	}
+	findings := []Finding{{Name: "shell", OK: true, Detail: exit.Shell}}
+	values := map[string]string{}
+	for _, line := range strings.Split(out.String(), "\n") {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			values[name] = value
+		}
+	}
+	for _, program := range []string{"rg", "git"} {
+		findings = append(findings, Finding{Name: program, OK: true, Detail: or(values[program], "not there (not needed)")})
+	}
+	var kilobytes, clock int64
+	if _, err := fmt.Sscan(values["disk"], &kilobytes); err == nil {
+		f := Finding{Name: "disk", OK: kilobytes > 64<<10, Detail: fmt.Sprintf("%d MB free", kilobytes>>10)}
+		f.Mend = ifTrue(!f.OK, "free some space: writes will fail soon")
+		findings = append(findings, f)
+	}
+	if _, err := fmt.Sscan(values["clock"], &clock); err == nil {
+		skew := time.Since(time.Unix(clock, 0)).Round(time.Second)
+		f := Finding{Name: "clock", OK: skew.Abs() < 2*time.Minute, Detail: fmt.Sprintf("differs by %v", skew)}
+		f.Mend = ifTrue(!f.OK, "set the clock of the target")
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// mend says what to do about an error of the way to the target.
+func mend(err error) string {
+	switch ops.KindOf(err) {
+	case ops.KindUnavailable:
+		return "check the address, that the host, daemon or container runs, and that the folder exists"
+	case ops.KindAuth:
+		return "check the user and the keys: ssh-add -l lists those of the agent"
+	case ops.KindHostKey:
+		return "compare the fingerprint with the host's own, then add it to known_hosts"
+	case ops.KindNoShell:
+		return "file tools work; commands need a shell on the target"
+	case ops.KindNoStatus, ops.KindProtocol, ops.KindOutcomeUnknown:
+	}
+	return "see the message"
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func ifEmpty(s, text string) string { return ifTrue(s == "", text) }
+
+func ifTrue(cond bool, text string) string {
+	if cond {
+		return text
+	}
+	return ""
+}

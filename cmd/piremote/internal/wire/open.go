@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/piremote/piremote/backends/docker"
+	"github.com/piremote/piremote/backends/local"
+	"github.com/piremote/piremote/backends/ssh"
+	"github.com/piremote/piremote/config"
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// Options says which workspace to open.
+type Options struct {
+	Workspace config.Workspace
+	Config    *config.Config
+	// Env is the environment of this process; commands on this machine inherit
+	// it but for secrets, remote ones get nothing of it.
+	Env []string
+	// Notice receives warnings, a sentence each; nil drops them.
+	Notice func(string)
+}
+
+// Workspace is an open workspace.
+type Workspace struct {
+	Set   ops.Set
+	close func() error
+}
+
+// Close ends what runs in the background there and the connection.
+func (w *Workspace) Close() error { return w.close() }
+
+// Open connects to a workspace. What can't be reached is a *ops.TransportError.
+func Open(ctx context.Context, o Options) (*Workspace, error) {
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	switch w := o.Workspace; w.Backend {
+	case "ssh":
+		opened, err := ssh.Open(ctx, sshOptions(o))
+		if err != nil {
+			return nil, err
+		}
+		return &Workspace{Set: opened.Set(), close: opened.Close}, nil
+	case "docker":
+		opened, err := docker.Open(ctx, dockerOptions(o))
+		if err != nil {
+			return nil, err
+		}
+		return &Workspace{Set: opened.Set(), close: opened.Close}, nil
+	case "local":
+		return openLocal(ctx, o)
+	default:
+		return nil, fmt.Errorf("workspace %s: backend %q is none of local, ssh, docker", w.Name, w.Backend)
+	}
+}
+
+func openLocal(ctx context.Context, o Options) (*Workspace, error) {
+	home := lookup(o.Env, "HOME")
+	dir := o.Workspace.Path
+	if dir == "~" || strings.HasPrefix(dir, "~/") {
+		dir = filepath.Join(home, dir[1:])
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("workspace %s: %w", o.Workspace.Path, err)
+	}
+	var keys []string
+	for _, p := range o.Config.Providers {
+		keys = append(keys, p.APIKeyEnv)
+	}
+	opened, err := local.Open(ctx, local.Options{
+		Dir: dir, Root: o.Workspace.Root, Home: home, Env: commandEnvironment(o.Env, keys...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Workspace{Set: opened.Set(), close: opened.Close}, nil
+}

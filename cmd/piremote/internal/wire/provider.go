@@ -1,0 +1,47 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/piremote/piremote/agent/llm"
+	"github.com/piremote/piremote/agent/llm/scripted"
+	"github.com/piremote/piremote/config"
+)
+
+// Provider turns the configured model into a provider: "scripted:FILE" reads
+// answers from a file, "provider/id[:thinking]" asks a model.
+func Provider(cfg *config.Config, getenv func(string) string) (llm.Provider, error) {
+	if file, ok := strings.CutPrefix(cfg.Model, "scripted:"); ok {
+		script, err := readScript(file)
+		if err != nil {
+			return nil, err
+		}
+		return script.Provider(nil), nil
+	}
+	name, id, ok := strings.Cut(cfg.Model, "/")
+	if !ok || name == "" || id == "" {
+		if cfg.Model == "" {
+			return nil, errors.New("no model is chosen: give --model provider/id, --model scripted:FILE, or set model in the configuration")
+		}
+		return nil, fmt.Errorf("model %q is not of the form provider/id or scripted:FILE", cfg.Model)
+	}
+	return modelProvider(cfg, name, id, getenv)
+}
+
+// readScript reads a script; the ending .yaml may be left out.
+func readScript(file string) (*scripted.Script, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if d, yamlErr := os.ReadFile(file + ".yaml"); yamlErr == nil {
+			data, err = d, nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("script %s can't be read: %w", file, err)
+	}
+	return scripted.Parse(file, data)
+}
