@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/piremote/piremote/tools/ops"
@@ -80,13 +82,14 @@ type shellTool struct {
 	exec    ops.BashOperations
 	options ShellOptions
 	dialect dialect
+	told    *atomic.Bool // the model knows that there is no bash
 }
 
 func newShell(w workspace, exec ops.BashOperations, o ShellOptions, d dialect) (tool.Tool, error) {
 	if o.MaxTimeout <= 0 {
 		o.MaxTimeout = 24 * time.Hour
 	}
-	t := shellTool{w, exec, o, d}
+	t := shellTool{w, exec, o, d, &atomic.Bool{}}
 	return schema.Define(schema.Spec[ShellParams]{
 		Name: d.name, Label: d.label, Description: d.description, Prompt: d.prompt,
 		Access:  tool.AccessShell,
@@ -122,7 +125,7 @@ func (t shellTool) execute(ctx context.Context, call tool.Call, p ShellParams, u
 	details.Aborted = err != nil && ctx.Err() != nil
 	result := tool.Result{Details: details, Effects: []tool.Effect{effect}}
 
-	text := outputText(snap, exit)
+	text := outputText(snap, exit, t.otherShell(exit))
 	if status := t.status(ctx, cmd, exit, err); status != nil {
 		if snap.TotalBytes == 0 && err != nil && ctx.Err() == nil {
 			return result, status
@@ -207,6 +210,16 @@ func (t shellTool) status(ctx context.Context, cmd ops.Command, exit ops.Exit, e
 		return fmt.Errorf("Command exited with code %d", exit.Code) //nolint:staticcheck // as above
 	}
 	return nil
+}
+
+// otherShell names the shell that ran instead of bash, the first time that one
+// did and unless it was chosen.
+func (t shellTool) otherShell(exit ops.Exit) string {
+	base := path.Base(exit.Shell)
+	if exit.Shell == "" || base == "bash" || t.dialect.kind != ops.ShellPOSIX || t.options.ShellPath != "" || t.told.Swap(true) {
+		return ""
+	}
+	return exit.Shell
 }
 
 func killText(exit ops.Exit) string {

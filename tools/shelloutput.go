@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -81,7 +80,7 @@ func (o *shellOutput) finish() textout.Snapshot {
 
 // outputText is what the model sees of a command's output: its end, and in
 // brackets what is missing and what still runs.
-func outputText(snap textout.Snapshot, exit ops.Exit) string {
+func outputText(snap textout.Snapshot, exit ops.Exit, otherShell string) string {
 	text := strings.TrimRight(snap.Text, "\n")
 	if snap.TotalBytes == 0 || text == "" {
 		text = "(no output)"
@@ -93,8 +92,8 @@ func outputText(snap textout.Snapshot, exit ops.Exit) string {
 	if exit.Background {
 		notes = append(notes, "Background processes are still running; they are ended when the session ends")
 	}
-	if base := path.Base(exit.Shell); exit.Shell != "" && base != "bash" && base != "bash.exe" && !strings.HasPrefix(base, "p") {
-		notes = append(notes, fmt.Sprintf("There is no bash on this target; %s ran the command", exit.Shell))
+	if otherShell != "" {
+		notes = append(notes, fmt.Sprintf("There is no bash on this target; %s runs the commands", otherShell))
 	}
 	return bracket(text, notes)
 }

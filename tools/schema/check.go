@@ -33,14 +33,17 @@ func (c *checker) value(path string, s *jsonschema.Schema, v any) any {
 		types = []string{s.Type}
 	}
 	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return hasType(v, t) }) {
-		converted, ok := convert(v, types)
+		converted, ok := normalize(v, types)
+		if !ok {
+			converted, ok = convert(v, types)
+		}
 		if !ok {
 			c.fail(path, "Expected %s, got %s", strings.Join(types, " or "), describe(v))
 			return v
 		}
 		v = converted
 	}
-	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return sameJSON(e, v) }) {
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return sameAsSchema(e, v) }) {
 		c.fail(path, "Expected one of %s", oneOf(s.Enum))
 	}
 	switch v := v.(type) {
@@ -130,83 +133,6 @@ func (c *checker) number(path string, s *jsonschema.Schema, v json.Number) {
 	}
 }
 
-// maxExponent bounds the numbers that are computed with exactly.
-const maxExponent = 400
-
-func rational(n json.Number) (*big.Rat, bool) {
-	if _, exp, ok := strings.Cut(strings.ToLower(n.String()), "e"); ok {
-		if e, err := strconv.Atoi(exp); err != nil || e > maxExponent || e < -maxExponent {
-			return nil, false
-		}
-	}
-	return new(big.Rat).SetString(n.String())
-}
-
-func hasType(v any, t string) bool {
-	switch v := v.(type) {
-	case nil:
-		return t == "null"
-	case bool:
-		return t == "boolean"
-	case string:
-		return t == "string"
-	case []any:
-		return t == "array"
-	case *object:
-		return t == "object"
-	case json.Number:
-		if t == "integer" {
-			// An integer is written as one, so that every decoder takes it.
-			return !strings.ContainsAny(v.String(), ".eE")
-		}
-		return t == "number"
-	}
-	return false
-}
-
-// convert turns a primitive into the first of types that holds it without loss.
-func convert(v any, types []string) (any, bool) {
-	for _, t := range types {
-		switch v := v.(type) {
-		case string:
-			if out, ok := fromString(v, t); ok {
-				return out, true
-			}
-		case bool:
-			if t == "string" {
-				return strconv.FormatBool(v), true
-			}
-		case json.Number:
-			if t == "string" {
-				return v.String(), true
-			}
-			if n, ok := rational(v); ok && t == "integer" && n.IsInt() {
-				return json.Number(n.Num().String()), true
-			}
-		}
-	}
-	return nil, false
-}
-
-func fromString(s, t string) (any, bool) {
-	switch trimmed := strings.TrimSpace(s); t {
-	case "boolean":
-		return s == "true", s == "true" || s == "false"
-	case "null":
-		return nil, s == ""
-	case "number", "integer":
-		var n json.Number
-		if json.Unmarshal([]byte(trimmed), &n) != nil || strings.HasPrefix(trimmed, `"`) {
-			return nil, false
-		}
-		if hasType(n, t) {
-			return n, true
-		}
-		return convert(n, []string{t})
-	}
-	return nil, false
-}
-
 // forbids reports whether s is the schema that nothing satisfies.
 func forbids(s *jsonschema.Schema) bool {
 	return s != nil && s.Not != nil && jsonschema.Equal(*s.Not, jsonschema.Schema{})
@@ -227,12 +153,6 @@ func properties(s *jsonschema.Schema) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-func sameJSON(a, b any) bool {
-	one, err1 := json.Marshal(a)
-	two, err2 := json.Marshal(b)
-	return err1 == nil && err2 == nil && string(one) == string(two)
 }
 
 func oneOf(enum []any) string {

@@ -4,29 +4,37 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// EscapeName spells a file name so that it can be printed on one line and typed
-// back. A name of printable characters is itself. In any other, control
-// characters, direction marks, invalid bytes and backslashes are written as
-// \xHH, one for each byte, and the whole begins with `\:`. UnescapeName undoes it.
+// EscapeName spells a file name or path so that it can be printed on one line
+// and typed back. A name of printable characters that neither begins nor ends
+// with white space, as nearly all do, is itself. In any other, control
+// characters, direction marks, line separators, invalid bytes, white space at
+// either end and backslashes are written as \xHH, two lower-case digits for each
+// byte, and the whole begins with `\:`. So the file "a<LF>b" is `\:a\x0ab`. A
+// name that begins with `\:` itself is escaped too, so that no two names have
+// one spelling. UnescapeName undoes it. (Hazard CONF-08.)
 func EscapeName(name string) string {
-	if utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable) && !strings.HasPrefix(name, `\:`) {
+	lead := len(name) - len(strings.TrimLeftFunc(name, unicode.IsSpace))
+	trail := len(strings.TrimRightFunc(name, unicode.IsSpace))
+	if lead == 0 && trail == len(name) && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, unprintable) && !strings.HasPrefix(name, `\:`) {
 		return name
 	}
 	var b strings.Builder
 	b.WriteString(`\:`)
-	for len(name) > 0 {
-		r, n := utf8.DecodeRuneInString(name)
-		if r == utf8.RuneError && n == 1 || r == '\\' || unprintable(r) {
-			for i := range n {
-				fmt.Fprintf(&b, `\x%02x`, name[i])
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		if r == utf8.RuneError && n == 1 || r == '\\' || unprintable(r) || i < lead || i >= trail {
+			for j := range n {
+				fmt.Fprintf(&b, `\x%02x`, name[i+j])
 			}
 		} else {
-			b.WriteString(name[:n])
+			b.WriteString(name[i : i+n])
 		}
-		name = name[n:]
+		i += n
 	}
 	return b.String()
 }
@@ -64,17 +72,4 @@ func UnescapeName(s string) (name string, ok bool) {
 		return "", false
 	}
 	return name, true
-}
-
-// FormatSize writes a number of bytes for people: 512B, 1.5KB, 3.2MB.
-func FormatSize(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%dB", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1fGB", float64(n)/(1<<30))
 }
