@@ -10,7 +10,7 @@ import (
 	"github.com/piremote/piremote/tools/ops"
 )
 
-// errQuota and the like have no sentinel in the contract.
+// errInput is a failure that the target did not explain.
 var errInput = errors.New("input/output error")
 
 // sentinel turns a code of the scripts into a sentinel; nil if it is none.

@@ -157,7 +157,7 @@ func TestBASH01BackgroundDoesNotHold(t *testing.T) {
 			arg := uniqueArg(i)
 			start := time.Now()
 			out, exit := f.sh(t, ops.Command{Script: strings.ReplaceAll(script, "ARG", arg), Background: ops.BackgroundKill})
-			if d := time.Since(start); d > 6*time.Second {
+			if d := time.Since(start); d > 12*time.Second {
 				t.Errorf("%s: took %v", script, d)
 			}
 			if !strings.Contains(out, "started\n") || exit.Code != 0 || !exit.Background {
@@ -209,7 +209,7 @@ func TestPROC04TimeoutEndsTheWholeTree(t *testing.T) {
 			out, exit := f.sh(t, ops.Command{
 				Script: "echo begin; " + strings.ReplaceAll(script, "ARG", arg), Timeout: time.Second, Grace: 300 * time.Millisecond,
 			})
-			if d := time.Since(start); d > 9*time.Second {
+			if d := time.Since(start); d > 20*time.Second {
 				t.Errorf("%s: took %v", script, d)
 			}
 			if n := seen(); n == 0 {

@@ -3,9 +3,9 @@ package posix
 import "strings"
 
 // Quote returns s as one word of a POSIX shell, whatever bytes it holds but
-// NUL, which no shell word can hold. It is the only quoting in the tree:
-// everything is put in single quotes, and a single quote is closed, escaped and opened again.
-// (Hazard BASH-03.)
+// NUL, which no shell word can hold. It is the only quoting in the tree: the
+// word stands in single quotes, which are closed, escaped and opened again
+// around a single quote. (Hazard BASH-03.)
 func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

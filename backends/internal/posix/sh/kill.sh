@@ -79,15 +79,25 @@ p_tree() {
 	done
 }
 
-# p_gone waits up to $1 naps for the tree to end.
+# p_gone waits up to $1 naps for the tree to end. Most looks are cheap ones at
+# the processes that are known.
 p_gone() {
 	p_w=$1
+	p_v=0
 	while :; do
+		sleep "$p_nap"
+		p_w=$((p_w - 1))
+		p_v=$((p_v + 1))
+		p_g=
+		if [ "$p_w" -gt 0 ] && [ "$((p_v % 8))" -gt 0 ]; then
+			for p_i in $p_T; do
+				kill -0 "$p_i" 2>/dev/null && p_g=y && break
+			done
+		fi
+		case $p_g in y) continue ;; esac
 		p_tree
 		case $p_T in " ") return 0 ;; esac
 		[ "$p_w" -gt 0 ] || return 1
-		p_w=$((p_w - 1))
-		sleep "$p_nap"
 	done
 }
 
@@ -97,7 +107,8 @@ p_seen=" "
 p_grace=$3
 p_tree
 for p_i in $p_T; do kill -TERM "$p_i" 2>/dev/null; done
-if p_gone "$p_grace"; then :; else
+case $p_T in " ") p_g= ;; *) p_g=y ;; esac
+if [ -z "$p_g" ] || p_gone "$p_grace"; then :; else
 	for p_round in 1 2 3; do
 		# Stopped processes start no others: when nobody new shows up, all are held.
 		p_held=" "

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/piremote/piremote/backends/backendtest/servers"
+)
+
+var binary string //nolint:gochecknoglobals // built once for all tests
+
+func TestMain(m *testing.M) {
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "piremote-e2e-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "piremote")
+	cmd := exec.Command("go", "build", "-o", binary, "github.com/piremote/piremote/cmd/piremote")
+	cmd.WaitDelay = time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}
+
+// result is how a run of the binary ended.
+type result struct {
+	stdout, stderr string
+	code           int
+	took           time.Duration
+	peak           int64 // peak resident memory in bytes
+}
+
+// target is a place to work, with its address and the same folder on this machine.
+type target struct {
+	name    string
+	address string // of the folder
+	dir     string // on the target
+	host    string // the folder on this machine
+	env     []string
+}
+
+// run runs the binary with an environment of its own.
+func run(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "USER=root"}, env...)
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	err := cmd.Run()
+	r := result{stdout: stdout.String(), stderr: stderr.String(), took: time.Since(start)}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		r.code = exit.ExitCode()
+	case err != nil:
+		t.Fatal(err)
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		r.peak = usage.Maxrss << 10
+	}
+	return r
+}
+
+// on runs the binary on a target.
+func (x target) on(t *testing.T, args ...string) result {
+	t.Helper()
+	return run(t, x.env, append([]string{"-w", x.address}, args...)...)
+}
+
+// targets returns a fresh folder on each kind of target.
+func targets(t *testing.T) []target {
+	t.Helper()
+	return []target{localTarget(t), sshTarget(t, servers.StartSSHD(t, servers.SSHDOptions{})), dockerTarget(t)}
+}
+
+func localTarget(t *testing.T) target {
+	t.Helper()
+	dir := t.TempDir()
+	return target{name: "local", address: dir, dir: dir, host: dir}
+}
+
+func sshTarget(t *testing.T, s *servers.SSHD) target {
+	t.Helper()
+	dir := t.TempDir()
+	return target{
+		name: "ssh", address: fmt.Sprintf("ssh://%s@%s%s", s.User, s.Address(), dir), dir: dir, host: dir,
+		env: []string{"HOME=" + s.Home},
+	}
+}
+
+func dockerTarget(t *testing.T) target {
+	t.Helper()
+	d := servers.StartDockerd(t)
+	dir := t.TempDir()
+	name := d.Run(t, servers.ContainerOptions{Binds: []string{dir + ":/ws"}})
+	return target{name: "docker", address: "docker://" + name + "/ws", dir: "/ws", host: dir, env: []string{"DOCKER_HOST=" + d.Host}}
+}
+
+// survivors counts live processes of this machine, containers included, that
+// have arg among their arguments.
+func survivors(t *testing.T, arg string) int {
+	t.Helper()
+	n := 0
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			continue // it has ended
+		}
+		for _, a := range strings.Split(string(data), "\x00") {
+			if a == arg {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
