@@ -73,6 +73,9 @@ func (o *shellOutput) report(update tool.Update) {
 
 // finish delivers the last update and returns the final state.
 func (o *shellOutput) finish() textout.Snapshot {
+	o.mu.Lock()
+	o.acc.Flush()
+	o.mu.Unlock()
 	close(o.stop)
 	<-o.done
 	return o.acc.Snapshot()

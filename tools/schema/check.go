@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -16,72 +17,104 @@ import (
 // It covers the part of JSON schema that tools use; the library is the judge of
 // the rest.
 type checker struct {
+	index      *index
+	at         string // the path of the outermost value
 	violations []Violation
+	doubts     []Violation // violations if the library refuses the value
+	changed    bool        // a value was converted or left out
+	mismatch   []string    // the types that the outermost value should have had
 }
 
 func (c *checker) fail(path, format string, args ...any) {
 	c.violations = append(c.violations, Violation{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// value returns v as it satisfies s.
+// fits reports whether v satisfies s as it stands.
+func (c *checker) fits(s *jsonschema.Schema, v any) bool {
+	trial := &checker{index: c.index}
+	trial.value("", s, v)
+	return len(trial.violations) == 0 && !trial.changed
+}
+
+// value returns v in the form in which it satisfies s.
 func (c *checker) value(path string, s *jsonschema.Schema, v any) any {
 	if s == nil {
 		return v
 	}
+	if s.Ref != "" {
+		target, err := c.index.target(s)
+		if err != nil {
+			c.fail(path, "%v", err)
+			return v
+		}
+		v = c.value(path, target, v)
+		if !c.index.siblings {
+			return v
+		}
+	}
+	v, ok := c.typed(path, s, v)
+	if !ok {
+		return v
+	}
+	if s.Enum != nil && !slices.ContainsFunc(s.Enum, func(e any) bool { return sameAsSchema(e, v) }) {
+		c.fail(path, "Expected one of %s, got %s", list(s.Enum), describe(v))
+	}
+	if s.Const != nil && !sameAsSchema(*s.Const, v) {
+		c.fail(path, "Expected %s, got %s", list([]any{*s.Const}), describe(v))
+	}
+	switch inner := v.(type) {
+	case *object:
+		v = c.object(path, s, inner)
+	case []any:
+		v = c.array(path, s, inner)
+	case json.Number:
+		c.number(path, s, inner)
+	case string:
+		c.text(path, s, inner)
+	}
+	return c.combined(path, s, v)
+}
+
+// typed returns v as one of the types of s, if it has or can have one.
+func (c *checker) typed(path string, s *jsonschema.Schema, v any) (any, bool) {
 	types := s.Types
 	if s.Type != "" {
 		types = []string{s.Type}
 	}
-	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return hasType(v, t) }) {
-		converted, ok := normalize(v, types)
-		if !ok {
-			converted, ok = convert(v, types)
-		}
-		if !ok {
-			c.fail(path, "Expected %s, got %s", strings.Join(types, " or "), describe(v))
-			return v
-		}
-		v = converted
+	if len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return hasType(v, t) }) {
+		return v, true
 	}
-	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return sameAsSchema(e, v) }) {
-		c.fail(path, "Expected one of %s", oneOf(s.Enum))
+	if n, ok := normalize(v, types); ok {
+		return n, true
 	}
-	switch v := v.(type) {
-	case *object:
-		return c.object(path, s, v)
-	case []any:
-		return c.array(path, s, v)
-	case json.Number:
-		c.number(path, s, v)
-	case string:
-		n := utf8.RuneCountInString(v)
-		if s.MinLength != nil && n < *s.MinLength {
-			c.fail(path, "Expected at least %d characters", *s.MinLength)
-		}
-		if s.MaxLength != nil && n > *s.MaxLength {
-			c.fail(path, "Expected at most %d characters", *s.MaxLength)
-		}
+	if converted, ok := convert(v, types); ok {
+		c.changed = true
+		return converted, true
 	}
-	return v
+	if path == c.at {
+		c.mismatch = types
+	}
+	c.fail(path, "Expected %s, got %s", strings.Join(types, " or "), describe(v))
+	return v, false
 }
 
 func (c *checker) object(path string, s *jsonschema.Schema, o *object) any {
 	out := &object{values: map[string]any{}}
 	for _, key := range o.keys {
 		value, property := o.values[key], s.Properties[key]
-		if property == nil {
-			if forbids(s.AdditionalProperties) && len(s.PatternProperties) == 0 {
-				c.fail(join(path, key), "Unknown property; the properties are %s", strings.Join(properties(s), ", "))
-				continue
-			}
-			if s.AdditionalProperties != nil && !forbids(s.AdditionalProperties) {
-				value = c.value(join(path, key), s.AdditionalProperties, value)
-			}
-		} else {
-			if value == nil && !slices.Contains(s.Required, key) && !nullable(property) {
-				continue
+		switch {
+		case property != nil:
+			if value == nil && !slices.Contains(s.Required, key) && !c.fits(property, nil) {
+				c.changed = true
+				continue // null is omission
 			}
 			value = c.value(join(path, key), property, value)
+		case len(s.PatternProperties) > 0 || s.AdditionalProperties == nil:
+			// The library judges.
+		case forbids(s.AdditionalProperties):
+			c.fail(join(path, key), "Unknown property; %s", known(s))
+		default:
+			value = c.value(join(path, key), s.AdditionalProperties, value)
 		}
 		out.keys = append(out.keys, key)
 		out.values[key] = value
@@ -94,16 +127,16 @@ func (c *checker) object(path string, s *jsonschema.Schema, o *object) any {
 	return out
 }
 
-func (c *checker) array(path string, s *jsonschema.Schema, list []any) any {
-	if s.MinItems != nil && len(list) < *s.MinItems {
-		c.fail(path, "Expected at least %d items", *s.MinItems)
+func (c *checker) array(path string, s *jsonschema.Schema, items []any) any {
+	if s.MinItems != nil && len(items) < *s.MinItems {
+		c.fail(path, "Expected at least %d items, got %d", *s.MinItems, len(items))
 	}
-	if s.MaxItems != nil && len(list) > *s.MaxItems {
-		c.fail(path, "Expected at most %d items", *s.MaxItems)
+	if s.MaxItems != nil && len(items) > *s.MaxItems {
+		c.fail(path, "Expected at most %d items, got %d", *s.MaxItems, len(items))
 	}
-	out := make([]any, len(list))
-	for i, item := range list {
-		out[i] = c.value(join(path, strconv.Itoa(i)), s.Items, item)
+	out := slices.Clone(items)
+	for i := min(len(s.PrefixItems), len(items)); i < len(items); i++ { // the library judges those before
+		out[i] = c.value(join(path, strconv.Itoa(i)), s.Items, items[i])
 	}
 	return out
 }
@@ -116,20 +149,33 @@ func (c *checker) number(path string, s *jsonschema.Schema, v json.Number) {
 	}
 	for _, bound := range []struct {
 		limit *float64
-		ok    func(int) bool
+		ok    func(order int) bool
 		text  string
 	}{
-		{s.Minimum, func(cmp int) bool { return cmp >= 0 }, "at least"},
-		{s.Maximum, func(cmp int) bool { return cmp <= 0 }, "at most"},
-		{s.ExclusiveMinimum, func(cmp int) bool { return cmp > 0 }, "more than"},
-		{s.ExclusiveMaximum, func(cmp int) bool { return cmp < 0 }, "less than"},
+		{s.Minimum, func(order int) bool { return order >= 0 }, "at least"},
+		{s.Maximum, func(order int) bool { return order <= 0 }, "at most"},
+		{s.ExclusiveMinimum, func(order int) bool { return order > 0 }, "more than"},
+		{s.ExclusiveMaximum, func(order int) bool { return order < 0 }, "less than"},
 	} {
 		if bound.limit == nil {
 			continue
 		}
 		if limit := new(big.Rat).SetFloat64(*bound.limit); limit != nil && !bound.ok(n.Cmp(limit)) {
-			c.fail(path, "Expected %s %v, got %s", bound.text, *bound.limit, v)
+			c.fail(path, "Expected %s %s, got %s", bound.text, strconv.FormatFloat(*bound.limit, 'f', -1, 64), v)
 		}
+	}
+}
+
+func (c *checker) text(path string, s *jsonschema.Schema, v string) {
+	n := utf8.RuneCountInString(v)
+	if s.MinLength != nil && n < *s.MinLength {
+		c.fail(path, "Expected at least %d characters, got %d", *s.MinLength, n)
+	}
+	if s.MaxLength != nil && n > *s.MaxLength {
+		c.fail(path, "Expected at most %d characters, got %d", *s.MaxLength, n)
+	}
+	if s.Pattern != "" && !c.index.patterns[s.Pattern].MatchString(v) {
+		c.fail(path, "Expected text that matches %s, got %s", s.Pattern, describe(v))
 	}
 }
 
@@ -138,33 +184,29 @@ func forbids(s *jsonschema.Schema) bool {
 	return s != nil && s.Not != nil && jsonschema.Equal(*s.Not, jsonschema.Schema{})
 }
 
-func nullable(s *jsonschema.Schema) bool {
-	return s.Type == "null" || slices.Contains(s.Types, "null") ||
-		s.Type == "" && len(s.Types) == 0 && (len(s.AnyOf) > 0 || len(s.OneOf) > 0)
-}
-
-func properties(s *jsonschema.Schema) []string {
-	if len(s.PropertyOrder) > 0 {
-		return s.PropertyOrder
-	}
-	var names []string
+// known names the properties of s.
+func known(s *jsonschema.Schema) string {
+	names := slices.Clone(s.PropertyOrder)
 	for name := range s.Properties {
-		names = append(names, name)
+		if !slices.Contains(s.PropertyOrder, name) {
+			names = append(names, name)
+		}
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(names[len(s.PropertyOrder):])
+	if len(names) == 0 {
+		return "there are none"
+	}
+	return "the properties are " + strings.Join(names, ", ")
 }
 
-func oneOf(enum []any) string {
-	var list []string
-	for _, e := range enum {
-		text, err := json.Marshal(e)
-		if err != nil {
-			continue
+func list(constants []any) string {
+	var texts []string
+	for _, e := range constants {
+		if text, err := encode(e); err == nil {
+			texts = append(texts, string(text))
 		}
-		list = append(list, string(text))
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(texts, ", ")
 }
 
 func describe(v any) string {
@@ -187,6 +229,10 @@ func describe(v any) string {
 }
 
 func join(path, key string) string {
+	if strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		key = strconv.Quote(key)
+	}
+	key = shorten(key, 100)
 	if path == "" {
 		return key
 	}

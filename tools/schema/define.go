@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -35,7 +36,8 @@ type Spec[P any] struct {
 }
 
 // Define returns the tool that a spec describes. It implements those optional
-// interfaces for which the spec has a field set.
+// interfaces for which the spec has a field set. An error means that the spec
+// is wrong: no name or function, P no struct, or a schema that doesn't compile.
 func Define[P any](s Spec[P]) (tool.Tool, error) {
 	if s.Name == "" || s.Execute == nil {
 		return nil, fmt.Errorf("a tool needs a name and a function to execute")
@@ -44,12 +46,18 @@ func Define[P any](s Spec[P]) (tool.Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", s.Name, err)
 	}
+	if derived.Type != "object" {
+		return nil, fmt.Errorf("schema of %s: %s is no struct", s.Name, reflect.TypeFor[P]())
+	}
 	tidy(derived)
 	if s.Adjust != nil {
 		s.Adjust(derived)
 	}
 	parameters, err := json.Marshal(derived)
 	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", s.Name, err)
+	}
+	if _, err := Compile(parameters); err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", s.Name, err)
 	}
 	t := defined[P]{spec: s, info: tool.Info{
@@ -77,6 +85,7 @@ func tidy(s *jsonschema.Schema) {
 		tidy(p)
 	}
 	tidy(s.Items)
+	tidy(s.AdditionalProperties)
 }
 
 type defined[P any] struct {
@@ -96,86 +105,16 @@ func (t defined[P]) Execute(ctx context.Context, call tool.Call, update tool.Upd
 
 func (t defined[P]) params(call tool.Call) (P, error) {
 	var params P
-	if err := json.Unmarshal(call.Args, &params); err != nil {
+	err := json.Unmarshal(call.Args, &params)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		// Valid by the schema, but more than the Go type holds, such as 1e30.
+		return params, &ValidationError{Tool: t.spec.Name, Received: call.Args, Violations: []Violation{{
+			Path: mismatch.Field, Message: fmt.Sprintf("Expected a value that fits %s, got %s", mismatch.Type, mismatch.Value),
+		}}}
+	}
+	if err != nil {
 		return params, fmt.Errorf("arguments of %s don't fit %s: %w", t.spec.Name, reflect.TypeFor[P](), err)
 	}
 	return params, nil
-}
-
-// The abilities of a defined tool, each of its own type so that an absent one
-// is absent.
-type (
-	preparer[P any] struct{ t defined[P] }
-	prompter[P any] struct{ t defined[P] }
-	reserver[P any] struct{ t defined[P] }
-)
-
-func (a preparer[P]) PrepareArguments(args json.RawMessage) (json.RawMessage, error) {
-	return a.t.spec.Prepare(args)
-}
-
-func (a prompter[P]) Prompt() tool.Prompt { return a.t.spec.Prompt }
-
-func (a reserver[P]) Reserve(call tool.Call) tool.Reservation {
-	params, err := a.t.params(call)
-	if err != nil {
-		return refused{err}
-	}
-	return a.t.spec.Reserve(call, params)
-}
-
-// refused is the reservation of a call whose arguments don't fit.
-type refused struct{ err error }
-
-func (r refused) Execute(context.Context, tool.Update) (tool.Result, error) {
-	return tool.Result{}, r.err
-}
-func (r refused) Release() {}
-
-func (t defined[P]) withAbilities() tool.Tool {
-	pre, prompt, res := preparer[P]{t}, prompter[P]{t}, reserver[P]{t}
-	hasPrompt := t.spec.Prompt.Snippet != "" || len(t.spec.Prompt.Guidelines) > 0
-	switch hasPre, hasRes := t.spec.Prepare != nil, t.spec.Reserve != nil; {
-	case hasPre && hasPrompt && hasRes:
-		return struct {
-			defined[P]
-			preparer[P]
-			prompter[P]
-			reserver[P]
-		}{t, pre, prompt, res}
-	case hasPre && hasPrompt:
-		return struct {
-			defined[P]
-			preparer[P]
-			prompter[P]
-		}{t, pre, prompt}
-	case hasPre && hasRes:
-		return struct {
-			defined[P]
-			preparer[P]
-			reserver[P]
-		}{t, pre, res}
-	case hasPrompt && hasRes:
-		return struct {
-			defined[P]
-			prompter[P]
-			reserver[P]
-		}{t, prompt, res}
-	case hasPre:
-		return struct {
-			defined[P]
-			preparer[P]
-		}{t, pre}
-	case hasPrompt:
-		return struct {
-			defined[P]
-			prompter[P]
-		}{t, prompt}
-	case hasRes:
-		return struct {
-			defined[P]
-			reserver[P]
-		}{t, res}
-	}
-	return t
 }
