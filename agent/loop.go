@@ -36,7 +36,7 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 	}
 	r.limiter = limiter{limits: a.options.Limits}
 
-	err := r.loop(messages)
+	err := r.loop(messages) //nolint:contextcheck // a lifetime of its own, not that of the call
 	if err != nil {
 		err = r.tellFailure(err)
 	}
@@ -96,7 +96,7 @@ func (r *run) loop(messages []llm.Message) error {
 			continue
 		}
 		if r.summary.Reason != StopDone || r.ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the run ended by its own reason
 		}
 		// The model is done: steering that came meanwhile, then follow-ups, go on.
 		messages = r.take(&r.steering, r.options.SteerAll)

@@ -267,6 +267,7 @@ func walkLines(file, prefix string, n *yaml.Node, lines map[string]int) error {
 				return err
 			}
 		}
+	default: // scalars have no keys
 	}
 	return nil
 }

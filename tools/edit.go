@@ -134,7 +134,7 @@ func prepareEdit(args json.RawMessage) (json.RawMessage, error) {
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(args, &object) != nil {
-		return args, nil // validation explains it
+		return args, nil //nolint:nilerr // validation explains it
 	}
 	edits := bytes.TrimSpace(object["edits"])
 	if len(edits) > 0 && edits[0] == '"' {

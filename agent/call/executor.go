@@ -163,7 +163,7 @@ func (x *Executor) Prepare(ctx context.Context, req Request) *Prepared {
 	err := contain("preparation of "+req.Name, func() error { return x.prepare(ctx, p) })
 	if err != nil {
 		outcome := Failed(err)
-		var denied *Denied
+		var denied *DeniedError
 		if errors.As(err, &denied) {
 			outcome.Denied, outcome.Result.Terminate = true, denied.Terminate
 		}
@@ -172,14 +172,14 @@ func (x *Executor) Prepare(ctx context.Context, req Request) *Prepared {
 	return p
 }
 
-// Denied is the error of a call that a before hook blocked.
-type Denied struct {
+// DeniedError is the error of a call that a before hook blocked.
+type DeniedError struct {
 	Tool      string
 	Reason    string
 	Terminate bool
 }
 
-func (e *Denied) Error() string {
+func (e *DeniedError) Error() string {
 	if e.Reason == "" {
 		return fmt.Sprintf("Tool %q was blocked", e.Tool)
 	}
@@ -222,7 +222,7 @@ func (x *Executor) prepare(ctx context.Context, p *Prepared) error {
 			return fmt.Errorf("hook before %s failed, so it did not run: %w", p.request.Name, err)
 		}
 		if decision.Block {
-			return &Denied{Tool: p.request.Name, Reason: decision.Reason, Terminate: decision.Terminate}
+			return &DeniedError{Tool: p.request.Name, Reason: decision.Reason, Terminate: decision.Terminate}
 		}
 	}
 	if ctx.Err() != nil {

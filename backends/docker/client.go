@@ -113,7 +113,7 @@ func (l library) Inspect(ctx context.Context, name string) (state, error) {
 	}
 	s := state{
 		ID: c.ID, Name: strings.TrimPrefix(c.Name, "/"), Running: c.State.Running, Paused: c.State.Paused, OOM: c.State.OOMKilled,
-		Status: string(c.State.Status), Code: c.State.ExitCode, Started: c.State.StartedAt,
+		Status: c.State.Status, Code: c.State.ExitCode, Started: c.State.StartedAt,
 	}
 	if c.Config != nil {
 		s.Image, s.Dir = c.Config.Image, c.Config.WorkingDir

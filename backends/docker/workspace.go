@@ -67,7 +67,7 @@ func open(ctx context.Context, o Options, e endpoint, d daemon) (*Workspace, err
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{daemon: d, target: r.target, set: engine.Set(), close: engine.Close}, nil
+	return &Workspace{daemon: d, target: r.target, set: engine.Set(), close: engine.Close}, nil //nolint:contextcheck // a lifetime of its own, not that of the call
 }
 
 // look finds the container; an error names the container and the daemon.

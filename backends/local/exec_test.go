@@ -139,7 +139,7 @@ func TestExecLongScripts(t *testing.T) {
 	}
 }
 
-func TestBASH01BackgroundHoldersDoNotPinTheCall(t *testing.T) {
+func TestBASH01BackgroundHoldersDoNotPinTheCall(t *testing.T) { //nolint:tparallel // its subtests share nothing with other tests but time
 	for _, m := range modes() {
 		for name, script := range map[string]string{
 			"silent":       "sleep %[1]s & echo ok",
@@ -172,7 +172,7 @@ func TestBASH01BackgroundHoldersDoNotPinTheCall(t *testing.T) {
 	}
 }
 
-func TestBackgroundPolicies(t *testing.T) {
+func TestBackgroundPolicies(t *testing.T) { //nolint:tparallel // its subtests share nothing with other tests but time
 	for _, m := range modes() {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

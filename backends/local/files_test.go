@@ -24,7 +24,7 @@ import (
 
 func put(t testing.TB, path, data string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(data), 0o644)); err != nil { //nolint:gosec // a test's file
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(data), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 }

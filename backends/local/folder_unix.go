@@ -33,7 +33,7 @@ func openFolder(r *root, name string) (*folder, error) {
 
 func (d *folder) close() { _ = d.file.Close() }
 
-func (d *folder) fd() int { return int(d.file.Fd()) } //nolint:gosec // a descriptor fits
+func (d *folder) fd() int { return int(d.file.Fd()) }
 
 func (d *folder) lstat(base string) (entry, error) {
 	var st unix.Stat_t
@@ -41,7 +41,7 @@ func (d *folder) lstat(base string) (entry, error) {
 		return entry{}, err
 	}
 	return entry{
-		mode: fileMode(uint32(st.Mode)), dev: uint64(st.Dev), ino: st.Ino, links: uint64(st.Nlink), //nolint:gosec,unconvert // types differ between systems
+		mode: fileMode(uint32(st.Mode)), dev: uint64(st.Dev), ino: st.Ino, links: uint64(st.Nlink), //nolint:unconvert // types differ between systems
 		uid: int(st.Uid), gid: int(st.Gid),
 	}, nil
 }
@@ -195,7 +195,7 @@ func retry(call func() error) error {
 
 func freeBytes(f *os.File) (uint64, bool) {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil { //nolint:gosec // a descriptor fits
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
 		return 0, false
 	}
 	return uint64(max(st.Bavail, 0)) * uint64(st.Bsize), true //nolint:gosec,unconvert // types differ between systems

@@ -21,7 +21,7 @@ func plainInfo(path string, info fs.FileInfo) ops.FileInfo {
 
 func fileID(info fs.FileInfo) ops.FileID {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return ops.FileID{Device: uint64(st.Dev), Inode: st.Ino} //nolint:gosec,unconvert // the type differs between systems
+		return ops.FileID{Device: uint64(st.Dev), Inode: st.Ino} //nolint:unconvert // the type differs between systems
 	}
 	return ops.FileID{}
 }

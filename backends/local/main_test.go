@@ -30,11 +30,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case supervisorArg:
-			os.Exit(supervisor.Run(os.Args[2:], os.Stderr))
+			os.Exit(supervisor.Run(os.Args[2:], os.Stderr)) //nolint:forbidigo // the test binary stands in for a program
 		case writerArg:
-			os.Exit(writeForever(os.Args[2]))
+			os.Exit(writeForever(os.Args[2])) //nolint:forbidigo // the test binary stands in for a program
 		case parentArg:
-			os.Exit(runAndHang(os.Args[2], os.Args[3]))
+			os.Exit(runAndHang(os.Args[2], os.Args[3])) //nolint:forbidigo // the test binary stands in for a program
 		}
 	}
 	goleak.VerifyTestMain(m)

@@ -89,12 +89,12 @@ func (s *supervisedProcess) listen(reports *os.File) {
 		}
 		switch {
 		case r.Error != nil:
-			s.started <- &os.PathError{Op: "start", Path: r.Error.Path, Err: syscall.Errno(r.Error.Code)} //nolint:gosec // a small number
+			s.started <- &os.PathError{Op: "start", Path: r.Error.Path, Err: syscall.Errno(r.Error.Code)}
 		case r.Started != nil:
 			s.tree.Leader, s.tree.Since = r.Started.PID, r.Started.Start
 			s.started <- nil
 		case r.Exit != nil:
-			s.status = statusOf(syscall.WaitStatus(r.Exit.Status)) //nolint:gosec // 16 bits
+			s.status = statusOf(syscall.WaitStatus(r.Exit.Status))
 			s.exited, s.members = true, r.Exit.Left
 			close(s.done)
 		case r.Ended != nil:

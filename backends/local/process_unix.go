@@ -20,7 +20,7 @@ func (w *Workspace) startProcess(l *launch, path string, args []string, files []
 	if w.facts.proc {
 		// The very folder that was opened, whatever its path means by now. The
 		// child has not closed the descriptor yet when it enters.
-		dir = "/proc/self/fd/" + strconv.Itoa(int(l.dir.Fd())) //nolint:gosec // a descriptor fits
+		dir = "/proc/self/fd/" + strconv.Itoa(int(l.dir.Fd()))
 	}
 	return os.StartProcess(path, append([]string{path}, args...), &os.ProcAttr{
 		Dir: dir, Env: l.env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true},

@@ -29,7 +29,7 @@ func (d *folder) temp(named bool) (*tempFile, error) {
 
 // linkAs names an unnamed file.
 func (t *tempFile) linkAs(name string) error {
-	fd := int(t.file.Fd()) //nolint:gosec // a descriptor fits
+	fd := int(t.file.Fd())
 	err := retry(func() error {
 		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), t.dir.fd(), name, unix.AT_SYMLINK_FOLLOW)
 	})
@@ -60,7 +60,7 @@ func copyAttributes(f *os.File, dir *folder, base string, old entry) (reason str
 		return "", errMoved
 	}
 	const acl = "system.posix_acl_access"
-	from, to := int(src.Fd()), int(f.Fd()) //nolint:gosec // descriptors fit
+	from, to := int(src.Fd()), int(f.Fd())
 	names := attributes(from)
 	hasACL := false
 	for _, name := range names {
@@ -113,7 +113,7 @@ func reserve(f *os.File, size, old int64) error {
 	if size == 0 {
 		return nil
 	}
-	fd := int(f.Fd()) //nolint:gosec // a descriptor fits
+	fd := int(f.Fd())
 	err := retry(func() error { return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, 0, size) })
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
 		_ = f.Truncate(old) // gives back what was reserved

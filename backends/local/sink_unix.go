@@ -22,7 +22,7 @@ func (s *sink) reader() func([]byte) (int, error) {
 			s.reading.Lock()
 			defer s.reading.Unlock()
 			for {
-				n, err = unix.Read(int(fd), p) //nolint:gosec // a descriptor fits
+				n, err = unix.Read(int(fd), p)
 				if !errors.Is(err, unix.EINTR) {
 					break
 				}
@@ -50,7 +50,7 @@ func (s *sink) pending() int64 {
 	}
 	var n int
 	if cerr := conn.Control(func(fd uintptr) {
-		n, err = unix.IoctlGetInt(int(fd), fionread) //nolint:gosec // a descriptor fits
+		n, err = unix.IoctlGetInt(int(fd), fionread)
 	}); cerr != nil || err != nil {
 		return 0
 	}

@@ -59,7 +59,7 @@ bash spawn.sh 0 & bash spawn.sh 2 & wait`,
 	}
 }
 
-func TestTreesEndCompletely(t *testing.T) {
+func TestTreesEndCompletely(t *testing.T) { //nolint:tparallel // its subtests share nothing with other tests but time
 	for _, m := range modes() {
 		for _, tree := range trees() {
 			if tree.supervised && !m.supervised {

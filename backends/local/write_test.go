@@ -274,7 +274,7 @@ func asNobody(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		return false
 	}
-	dir, err := os.MkdirTemp("", "nobody") // t.TempDir is below a private folder
+	dir, err := os.MkdirTemp("", "nobody") // t.TempDir is below a private folder //nolint:usetesting // t.TempDir is below a private folder
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func asNobody(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "test")
-	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chmod(dir, 0o777)); err != nil { //nolint:gosec // for another user
+	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v")
@@ -305,10 +305,10 @@ func TestWRIT03FolderThatTakesNoFile(t *testing.T) {
 	_, e, dir := open(t)
 	p := filepath.Join(dir, "sub", "f")
 	put(t, p, "old content")
-	if err := os.Chmod(filepath.Dir(p), 0o555); err != nil { //nolint:gosec // the very point
+	if err := os.Chmod(filepath.Dir(p), 0o555); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(p), 0o755) }) //nolint:gosec // for removing it
+	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(p), 0o755) })
 	r, err := e.WriteFile(t.Context(), p, []byte("new"))
 	if err != nil || r.InPlace == "" || contents(t, filepath.Dir(p))["f"] != "new" {
 		t.Errorf("%+v, %v", r, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"strings"
@@ -13,16 +12,8 @@ import (
 	"github.com/piremote/piremote/tools/ops"
 )
 
-func invalid(format string, args ...any) error {
-	return &ops.TransportError{Kind: ops.KindUnavailable, Msg: fmt.Sprintf(format, args...), Err: fs.ErrInvalid}
-}
-
 func transport(kind ops.Kind, target string, err error, format string, args ...any) error {
 	return &ops.TransportError{Kind: kind, Target: target, Msg: fmt.Sprintf(format, args...), Err: err}
-}
-
-func pathError(op, path string, err error) error {
-	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
 // ended returns the error of a context that has ended, its cause kept.

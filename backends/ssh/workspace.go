@@ -61,7 +61,7 @@ func open(ctx context.Context, o Options, c *connection) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{connection: c, engine: e, set: e.Set()}, nil
+	return &Workspace{connection: c, engine: e, set: e.Set()}, nil //nolint:contextcheck // a lifetime of its own, not that of the call
 }
 
 // Set returns the operations on the folder.

@@ -82,6 +82,7 @@ func required(re *syntax.Regexp) string {
 			}
 		}
 		return best
+	default: // nothing is certain
 	}
 	return ""
 }

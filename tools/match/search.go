@@ -119,7 +119,7 @@ func (s *search) tree(ctx context.Context, yield func(SearchLine) bool) (SearchR
 	stopped := e.done || ctx.Err() != nil
 	cause := ctx.Err()
 	cancel()
-	for range order { //nolint:revive // let the walker end
+	for range order {
 	}
 	group.Wait()
 	report := SearchReport{Limited: e.limited, Unreadable: unreadable + w.unreadable}

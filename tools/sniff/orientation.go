@@ -42,6 +42,7 @@ func (o orientation) apply(src *image.RGBA) *image.RGBA {
 				tx, ty = h-1-y, w-1-x
 			case 8:
 				tx, ty = y, w-1-x
+			default: // upright
 			}
 			copy(out.Pix[out.PixOffset(tx, ty):][:4], src.Pix[src.PixOffset(x, y):][:4])
 		}

@@ -24,62 +24,75 @@ func TestDiffAndPatch(t *testing.T) {
 		line          int
 	}{
 		{
-			"one line", ten, edits{{"\n10\n", "\nten\n"}},
+			"one line", ten,
+			edits{{"\n10\n", "\nten\n"}},
 			"  6 6\n  7 7\n  8 8\n  9 9\n-10 10\n+10 ten\n 11 11\n 12 12\n 13 13\n 14 14\n",
 			"@@ -7,7 +7,7 @@\n 7\n 8\n 9\n-10\n+ten\n 11\n 12\n 13\n", 10,
 		},
 		{
-			"two hunks", ten, edits{{"2\n3\n", "2\n"}, {"20", "twenty"}},
+			"two hunks", ten,
+			edits{{"2\n3\n", "2\n"}, {"20", "twenty"}},
 			"  1 1\n  2 2\n- 3 3\n  3 4\n  4 5\n  5 6\n  6 7\n    ...\n 15 16\n 16 17\n 17 18\n 18 19\n-20 20\n+19 twenty\n",
 			"@@ -1,6 +1,5 @@\n 1\n 2\n-3\n 4\n 5\n 6\n@@ -17,4 +16,4 @@\n 17\n 18\n 19\n-20\n+twenty\n", 3,
 		},
 		{
-			"near changes share a hunk", ten, edits{{"\n5\n", "\nfive\n"}, {"\n8", "\neight"}},
+			"near changes share a hunk", ten,
+			edits{{"\n5\n", "\nfive\n"}, {"\n8", "\neight"}},
 			"  1 1\n  2 2\n  3 3\n  4 4\n- 5 5\n+ 5 five\n  6 6\n  7 7\n- 8 8\n+ 8 eight\n  9 9\n 10 10\n 11 11\n 12 12\n",
 			"@@ -2,10 +2,10 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n-8\n+eight\n 9\n 10\n 11\n", 5,
 		},
 		{
-			"six lines apart is one hunk of the patch", ten, edits{{"\n3\n", "\nx\n"}, {"\n10\n", "\nx\n"}},
+			"six lines apart is one hunk of the patch", ten,
+			edits{{"\n3\n", "\nx\n"}, {"\n10\n", "\nx\n"}},
 			"  1 1\n  2 2\n- 3 3\n+ 3 x\n  4 4\n  5 5\n  6 6\n  7 7\n  8 8\n  9 9\n-10 10\n+10 x\n 11 11\n 12 12\n 13 13\n 14 14\n",
 			"@@ -1,13 +1,13 @@\n 1\n 2\n-3\n+x\n 4\n 5\n 6\n 7\n 8\n 9\n-10\n+x\n 11\n 12\n 13\n", 3,
 		},
 		{
-			"seven lines apart are two", ten, edits{{"\n3\n", "\nx\n"}, {"\n11\n", "\nx\n"}},
+			"seven lines apart are two", ten,
+			edits{{"\n3\n", "\nx\n"}, {"\n11\n", "\nx\n"}},
 			"  1 1\n  2 2\n- 3 3\n+ 3 x\n  4 4\n  5 5\n  6 6\n  7 7\n  8 8\n  9 9\n 10 10\n-11 11\n+11 x\n 12 12\n 13 13\n 14 14\n 15 15\n",
 			"@@ -1,6 +1,6 @@\n 1\n 2\n-3\n+x\n 4\n 5\n 6\n@@ -8,7 +8,7 @@\n 8\n 9\n 10\n-11\n+x\n 12\n 13\n 14\n", 3,
 		},
 		{
-			"unchanged lines of old", "a\nb\nc\n", edits{{"a\nb\nc", "a\nB\nc"}},
+			"unchanged lines of old", "a\nb\nc\n",
+			edits{{"a\nb\nc", "a\nB\nc"}},
 			" 1 a\n-2 b\n+2 B\n 3 c\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", 2,
 		},
 		{
-			"no newline at the end, gained", "a\nb", edits{{"b", "b\n"}},
+			"no newline at the end, gained", "a\nb",
+			edits{{"b", "b\n"}},
 			" 1 a\n-2 b\n\\ No newline at end of file\n+2 b\n",
 			"@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n", 2,
 		},
 		{
-			"no newline at the end, lost", "a\nb\n", edits{{"b\n", "b"}},
+			"no newline at the end, lost", "a\nb\n",
+			edits{{"b\n", "b"}},
 			" 1 a\n-2 b\n+2 b\n\\ No newline at end of file\n",
 			"@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n", 2,
 		},
 		{
-			"no newline at the end, kept", "a\nb", edits{{"a", "A"}},
+			"no newline at the end, kept", "a\nb",
+			edits{{"a", "A"}},
 			"-1 a\n+1 A\n 2 b\n", "@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file\n", 1,
 		},
 		{
-			"all deleted", "a\nb\n", edits{{"a\nb\n", ""}},
+			"all deleted", "a\nb\n",
+			edits{{"a\nb\n", ""}},
 			"-1 a\n-2 b\n", "@@ -1,2 +0,0 @@\n-a\n-b\n", 1,
 		},
 		{
-			"last line deleted", "a\nb\n", edits{{"b\n", ""}},
+			"last line deleted", "a\nb\n",
+			edits{{"b\n", ""}},
 			" 1 a\n-2 b\n", "@@ -1,2 +1 @@\n a\n-b\n", 1,
 		},
 		{
-			"endings that differ are shown", "a\nb\r\n", edits{{"a", "a\r"}},
+			"endings that differ are shown", "a\nb\r\n",
+			edits{{"a", "a\r"}},
 			"-1 a\n+1 a\u240D\n 2 b\u240D\n", "@@ -1,2 +1,2 @@\n-a\n+a\r\n b\r\n", 1,
 		},
 		{
-			"CRLF", "a\r\nb\r\n", edits{{"b", "c"}},
+			"CRLF", "a\r\nb\r\n",
+			edits{{"b", "c"}},
 			" 1 a\n-2 b\n+2 c\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n", 2,
 		},
 	} {

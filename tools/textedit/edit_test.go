@@ -66,11 +66,15 @@ func TestEDIT01TolerantMatchKeepsOtherBytes(t *testing.T) {
 	runApply(t, []applyCase{
 		{
 			"trailing blanks", "untouched   \nreplace me   \nafter\ntrailing   \n",
-			edits{{"replace me\nafter", "D\nE"}}, "untouched   \nD\nE\ntrailing   \n", []int{0},
+			edits{{"replace me\nafter", "D\nE"}},
+			"untouched   \nD\nE\ntrailing   \n",
+			[]int{0},
 		},
 		{
 			"blanks in old only", "x  \n\u00a0keep\nfoo\nbar\u3000\n",
-			edits{{"foo  \nbar", "y"}}, "x  \n\u00a0keep\ny\u3000\n", []int{0},
+			edits{{"foo  \nbar", "y"}},
+			"x  \n\u00a0keep\ny\u3000\n",
+			[]int{0},
 		},
 		{"blanks at the end of old", "foo \t\nbar\n", edits{{"foo   ", "X"}}, "X\nbar\n", []int{0}},
 		{"blanks at the end of file", "bar\nfoo ", edits{{"foo\t", "X"}}, "bar\nX", []int{0}},

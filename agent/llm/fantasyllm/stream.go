@@ -122,8 +122,9 @@ func stopReason(r fantasy.FinishReason) llm.StopReason {
 		return llm.StopLength
 	case fantasy.FinishReasonError, fantasy.FinishReasonUnknown:
 		return llm.StopError
+	default:
+		return llm.StopEnd
 	}
-	return llm.StopEnd
 }
 
 func usage(u fantasy.Usage) tool.Usage {

@@ -46,13 +46,13 @@ func (e *ExpectationError) Error() string {
 	return fmt.Sprintf("script %s, turn %d: the result of call %d is not what is expected:\n%s", e.Script, e.Turn, e.Call, e.Diff)
 }
 
-// ErrExhausted is returned when a script has no turn left for a request.
-type ErrExhausted struct {
+// ExhaustedError is returned when a script has no turn left for a request.
+type ExhaustedError struct {
 	Script string
 	Turns  int
 }
 
-func (e *ErrExhausted) Error() string {
+func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("script %s: its %d turns are used up, but the run asks for another answer", e.Script, e.Turns)
 }
 
@@ -111,7 +111,7 @@ func (p *Provider) take(req llm.Request) (int, Turn, map[string]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.next >= len(p.script.Turns) {
-		return 0, Turn{}, nil, &ErrExhausted{p.script.Name, len(p.script.Turns)}
+		return 0, Turn{}, nil, &ExhaustedError{p.script.Name, len(p.script.Turns)}
 	}
 	turn := p.script.Turns[p.next]
 	p.next++

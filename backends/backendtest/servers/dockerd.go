@@ -69,7 +69,7 @@ func startDaemon(tb testing.TB, program, dir string, d *Dockerd) {
 	logFile, err := os.Create(filepath.Join(dir, "dockerd.log"))
 	check(tb, err)
 	defer func() { check(tb, logFile.Close()) }()
-	cmd := exec.Command(program, //nolint:gosec,noctx // the tests' own daemon
+	cmd := exec.Command(program,
 		"--host", d.Host, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--pidfile", filepath.Join(dir, "docker.pid"), "--config-file", filepath.Join(dir, "no-config.json"),
 		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--storage-driver", storageDriver())
@@ -80,7 +80,7 @@ func startDaemon(tb testing.TB, program, dir string, d *Dockerd) {
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 	if !until(60*time.Second, func() bool { return d.answers() || len(exited) > 0 }) || !d.answers() {
-		text, _ := os.ReadFile(logFile.Name()) //nolint:gosec // our own log
+		text, _ := os.ReadFile(logFile.Name())
 		Missing(tb, "dockerd", fmt.Sprintf("it does not start:\n%.4000s", text))
 	}
 }
@@ -91,12 +91,12 @@ func storageDriver() string { return "vfs" }
 // leave gives the daemon up and ends it if nobody else uses it.
 func (d *Dockerd) leave(dir string, use *os.File) {
 	unlock(use)
-	start, err := os.OpenFile(filepath.Join(dir, "start"), os.O_RDWR, 0) //nolint:gosec // our own lock
+	start, err := os.OpenFile(filepath.Join(dir, "start"), os.O_RDWR, 0)
 	if err != nil {
 		return
 	}
 	defer unlock(start)
-	last, err := os.OpenFile(filepath.Join(dir, "use"), os.O_RDWR, 0) //nolint:gosec // our own lock
+	last, err := os.OpenFile(filepath.Join(dir, "use"), os.O_RDWR, 0)
 	if err != nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (d *Dockerd) leave(dir string, use *os.File) {
 		return
 	}
 	var pid int
-	text, err := os.ReadFile(filepath.Join(dir, "docker.pid")) //nolint:gosec // our own pid file
+	text, err := os.ReadFile(filepath.Join(dir, "docker.pid"))
 	if err != nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (d *Dockerd) leave(dir string, use *os.File) {
 
 func lock(tb testing.TB, file string, how int) *os.File {
 	tb.Helper()
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own lock
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	check(tb, err)
 	check(tb, syscall.Flock(int(f.Fd()), how))
 	return f

@@ -30,7 +30,7 @@ func (d *Dockerd) BusyBox(tb testing.TB) string {
 	if !isFile(program) {
 		Missing(tb, "busybox", "package busybox-static")
 	}
-	data, err := os.ReadFile(program) //nolint:gosec // a system program
+	data, err := os.ReadFile(program)
 	check(tb, err)
 	applets, err := exec.CommandContext(ctx, program, "--list").Output()
 	check(tb, err)

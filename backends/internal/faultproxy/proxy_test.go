@@ -129,7 +129,7 @@ func TestResetAndCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c2.Close()
+	defer func() { _ = c2.Close() }()
 	say(t, c2, []byte("z"))
 	p.Reset()
 	_ = c2.SetReadDeadline(time.Now().Add(10 * time.Second))

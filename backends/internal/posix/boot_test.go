@@ -43,7 +43,7 @@ func TestSSHX06ArgvSurvivesSingleQuotesOfAnyShell(t *testing.T) {
 		}
 		for _, tg := range targets(t) {
 			args := append(append([]string{}, tg.argv[1:]...), "-n", "-c", text)
-			if out, err := exec.CommandContext(t.Context(), tg.argv[0], args...).CombinedOutput(); err != nil { //nolint:gosec // a test
+			if out, err := exec.CommandContext(t.Context(), tg.argv[0], args...).CombinedOutput(); err != nil {
 				t.Errorf("%s in %s: %v %s", name, tg.name, err, out)
 			}
 		}
@@ -106,7 +106,7 @@ func TestBASH03QuoteInRealShells(t *testing.T) {
 			}
 			words, oracle = append(words, Quote(string(b))), append(oracle, string(b))
 		}
-		cmd := exec.CommandContext(t.Context(), tg.argv[0], append(tg.argv[1:], "-s")...) //nolint:gosec // a test
+		cmd := exec.CommandContext(t.Context(), tg.argv[0], append(tg.argv[1:], "-s")...)
 		cmd.Env = append(tg.env, "LC_ALL=C")
 		cmd.Stdin = strings.NewReader("printf '%s\\0' " + strings.Join(words, " ") + "\n")
 		out, err := cmd.Output()

@@ -95,7 +95,7 @@ func (e *Engine) prepare(cmd ops.Command) (req execRequest, shell string, err er
 		}
 		raw := make([]byte, 0, 2*len(units))
 		for _, u := range units {
-			raw = append(raw, byte(u), byte(u>>8))
+			raw = append(raw, byte(u&0xff), byte(u>>8))
 		}
 		kind, text = "pwsh", base64.StdEncoding.EncodeToString(raw)
 	case shell == "" && p.Bash != "":

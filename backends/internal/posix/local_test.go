@@ -98,7 +98,7 @@ func targets(t *testing.T) []target {
 	}
 	if p, err := exec.LookPath("busybox"); err == nil {
 		bin := t.TempDir()
-		out, err := exec.CommandContext(t.Context(), p, "--list").Output() //nolint:gosec // a fixed program
+		out, err := exec.CommandContext(t.Context(), p, "--list").Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,8 +38,13 @@ func TestGREP03SearchAgreesWithThePlainWalk(t *testing.T) {
 			t.Fatal("no search")
 		}
 		for _, req := range []ops.SearchRequest{
-			{Pattern: "needle", IgnoreCase: true, Context: 1}, {Pattern: "needle", Limit: 3, MaxLine: 20}, {Pattern: "(?i)NEEDLE|other", Glob: "a/**"},
-			{Pattern: "STRASSE needle k", IgnoreCase: true}, {Pattern: "-v", Literal: true}, {Pattern: "needle", Path: "ignored"}, {Pattern: "needle", Path: "a/one.txt"},
+			{Pattern: "needle", IgnoreCase: true, Context: 1},
+			{Pattern: "needle", Limit: 3, MaxLine: 20},
+			{Pattern: "(?i)NEEDLE|other", Glob: "a/**"},
+			{Pattern: "STRASSE needle k", IgnoreCase: true},
+			{Pattern: "-v", Literal: true},
+			{Pattern: "needle", Path: "ignored"},
+			{Pattern: "needle", Path: "a/one.txt"},
 		} {
 			req.Root, req.Path = f.dir, strings.TrimSuffix(f.path(req.Path), "/")
 			got, want := []string{}, []string{}

@@ -94,7 +94,7 @@ func TestWRIT03LinksStayLinks(t *testing.T) {
 	})
 }
 
-func TestWRIT01FullDiskKeepsTheOldBytes(t *testing.T) {
+func TestWRIT01FullDiskKeepsTheOldBytes(t *testing.T) { //nolint:tparallel // its subtests share nothing with other tests but time
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")
 	}

@@ -81,11 +81,11 @@ func (s *supervisor) start(program string, args []string) error {
 	if err != nil {
 		return err
 	}
-	files := []uintptr{uintptr(null), 1, 2} //nolint:gosec // a descriptor is not negative
+	files := []uintptr{uintptr(null), 1, 2}
 	if s.options.Script {
 		files = append(files, scriptFD)
 	}
-	pid, err := syscall.ForkExec(program, append([]string{program}, args...), &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(program, append([]string{program}, args...), &syscall.ProcAttr{ //nolint:gosec // running what it is told is its task
 		Env: os.Environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	// What the command does to its parent must not end the watch over it. Not
@@ -126,7 +126,7 @@ func (s *supervisor) reap() {
 			s.kept = true
 			s.ending.Unlock()
 		}
-		s.report(Report{Exit: &Exit{Status: uint32(ws), Left: left}}) //nolint:gosec // 16 bits
+		s.report(Report{Exit: &Exit{Status: uint32(ws), Left: left}})
 		if !left || s.options.Keep {
 			return
 		}

@@ -40,14 +40,14 @@ func (v view) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk))
 		exit.Code = 2
 		return exit, nil
 	}
-	j := v.jobs.start()
+	j := v.jobs.start() //nolint:contextcheck // a lifetime of its own, not that of the call
 	runner, err := v.runner(j, cmd.Dir, cmd.Env, out)
 	if err != nil {
 		return ops.Exit{}, err
 	}
 	shell := make(chan error, 1)
 	background := make(chan struct{})
-	go func() {
+	go func() { //nolint:contextcheck // a lifetime of its own, not that of the call
 		shell <- runner.Run(j.ctx(), file)
 		_ = runner.Run(j.ctx(), waitForAll())
 		close(background)
@@ -105,7 +105,7 @@ func (v view) leftBehind(j *job, policy ops.Background, done <-chan struct{}) bo
 func (v view) checkDir(dir string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at, err := v.existing("chdir", dir, true)
+	at, err := v.existing("chdir", dir)
 	if err != nil {
 		return err
 	}

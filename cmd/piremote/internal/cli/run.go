@@ -29,7 +29,7 @@ func (a *app) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	provider, err := wire.Provider(cfg, a.getenv)
+	provider, err := wire.Provider(cfg, a.getenv) //nolint:contextcheck // a lifetime of its own, not that of the call
 	if err != nil {
 		return &usageError{err}
 	}

@@ -75,7 +75,7 @@ func (a *app) try(ctx context.Context, backend string, seed uint64) (err error) 
 	}
 	a.say("Seed %d. A sample project with a bug, %s.\n", seed, tryPlace(backend))
 
-	described, stop, err := a.tryTarget(backend, folder, project)
+	described, stop, err := a.tryTarget(backend, folder, project) //nolint:contextcheck // a lifetime of its own, not that of the call
 	if err != nil {
 		return err
 	}
