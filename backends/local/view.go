@@ -14,10 +14,9 @@ import (
 
 // view is a working folder with the roots that its file operations may reach.
 type view struct {
-	ws        *Workspace
-	dir       string  // canonical
-	roots     []*root // the first is the confinement root; one without handle if unconfined
-	mutations *ops.Mutations
+	ws    *Workspace
+	dir   string  // canonical
+	roots []*root // the first is the confinement root; one without handle if unconfined
 }
 
 // engine is the value behind every operation of a Set.
@@ -45,7 +44,6 @@ func openView(w *Workspace, dir, confine string) (*view, error) {
 		return nil, unavailable(dir, "The working folder "+dir+" can't be used", err)
 	}
 	v := &view{ws: w, dir: canonical}
-	v.mutations = ops.NewMutations(engine{v}.Canonical)
 	if w.options.Unconfined {
 		v.roots = []*root{{canonical: volumeRoot(canonical)}}
 		return v, nil

@@ -53,6 +53,8 @@ type Workspace struct {
 	jobs    jobs
 	spills  spills
 	main    *view
+	// mutations is shared by all views: two of them may name the same file.
+	mutations *ops.Mutations
 
 	mu     sync.Mutex
 	views  map[viewKey]*view
@@ -67,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &Workspace{options: o, views: map[viewKey]*view{}}
+	w := &Workspace{options: o, views: map[viewKey]*view{}, mutations: ops.NewMutations(queueKey)}
 	w.spills.parent = o.SpillDir
 	if w.spills.parent == "" {
 		w.spills.parent = os.TempDir()
@@ -146,7 +148,7 @@ func (v *view) set() ops.Set {
 			Weaker: v.weaker(),
 		},
 		Read: e, Write: e, Edit: e, Bash: e, PowerShell: e, Grep: e, Find: e, Ls: e,
-		Mutations: v.mutations,
+		Mutations: v.ws.mutations,
 		At:        v.ws.at,
 	}
 }

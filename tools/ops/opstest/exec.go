@@ -34,20 +34,20 @@ func (v view) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk))
 	exit := ops.Exit{Shell: "/bin/bash"}
 	out := newSink(v.Memory, cmd, output)
 	defer out.close()
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(cmd.Script), "")
+	file, err := parse(cmd.Script)
 	if err != nil {
 		_, _ = fmt.Fprintf(out, "bash: %v\n", err)
 		exit.Code = 2
 		return exit, nil
 	}
-	j := v.jobs.start() //nolint:contextcheck // a lifetime of its own, not that of the call
+	j := v.jobs.start()
 	runner, err := v.runner(j, cmd.Dir, cmd.Env, out)
 	if err != nil {
 		return ops.Exit{}, err
 	}
 	shell := make(chan error, 1)
 	background := make(chan struct{})
-	go func() { //nolint:contextcheck // a lifetime of its own, not that of the call
+	go func() {
 		shell <- runner.Run(j.ctx(), file)
 		_ = runner.Run(j.ctx(), waitForAll())
 		close(background)
@@ -94,10 +94,15 @@ func (v view) leftBehind(j *job, policy ops.Background, done <-chan struct{}) bo
 		return false
 	case <-grace.C:
 	}
-	if policy == ops.BackgroundKill {
+	switch policy {
+	case ops.BackgroundKill:
 		j.cancel()
 		<-done
 		return false
+	case ops.BackgroundKeep:
+		j.mu.Lock()
+		j.kept = true
+		j.mu.Unlock()
 	}
 	return true
 }
@@ -105,7 +110,7 @@ func (v view) leftBehind(j *job, policy ops.Background, done <-chan struct{}) bo
 func (v view) checkDir(dir string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at, err := v.existing("chdir", dir)
+	at, err := v.existing("chdir", dir, true)
 	if err != nil {
 		return err
 	}
@@ -232,6 +237,12 @@ func (s *jobs) list() []*job {
 
 func (s *jobs) endAll() {
 	for _, j := range s.list() {
+		j.mu.Lock()
+		kept := j.kept
+		j.mu.Unlock()
+		if kept {
+			continue
+		}
 		j.cancel()
 		<-j.ended
 	}
@@ -262,6 +273,7 @@ type job struct {
 	next    int
 	running map[int]string
 	killed  string
+	kept    bool // outlives the workspace
 }
 
 func (j *job) count() int {

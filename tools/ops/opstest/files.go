@@ -86,7 +86,7 @@ func (v view) MkdirAll(ctx context.Context, dir string) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, err := v.find("mkdir", dir); err != nil {
+	if _, err := v.find("mkdir", dir, true); err != nil {
 		return err
 	}
 	return v.mkdirAll(dir)
@@ -128,7 +128,7 @@ func (v view) WriteFile(ctx context.Context, p string, data []byte) (ops.WriteRe
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at, err := v.find("write", p)
+	at, err := v.find("write", p, true)
 	if err != nil {
 		return ops.WriteReport{}, err
 	}
@@ -168,7 +168,7 @@ func (v view) Stat(ctx context.Context, p string) (fs.FileInfo, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at, err := v.existing("stat", p)
+	at, err := v.existing("stat", p, true)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (v view) entries(ctx context.Context, p string) ([]ops.DirEntry, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at, err := v.existing("readdir", p)
+	at, err := v.existing("readdir", p, true)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"path"
 	"time"
+
+	"github.com/piremote/piremote/tools/ops"
 )
 
 // The methods below make and inspect things in the tree behind the contract's
@@ -35,6 +37,9 @@ func (m *Memory) GetFile(p string) ([]byte, error) {
 	at, err := m.walk(p, true)
 	if err == nil {
 		err = at.err()
+	}
+	if err == nil && at.node.isDir() {
+		err = ops.ErrIsDir
 	}
 	if err != nil {
 		return nil, pathError("get", p, err)

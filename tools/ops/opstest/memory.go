@@ -121,8 +121,8 @@ type view struct {
 }
 
 // find resolves p under the confinement root. The lock is held.
-func (v view) find(op, p string) (place, error) {
-	at, err := v.walk(p, true)
+func (v view) find(op, p string, follow bool) (place, error) {
+	at, err := v.walk(p, follow)
 	if err != nil {
 		return place{}, pathError(op, p, err)
 	}
@@ -133,8 +133,8 @@ func (v view) find(op, p string) (place, error) {
 }
 
 // existing is find for something that must be there.
-func (v view) existing(op, p string) (place, error) {
-	at, err := v.find(op, p)
+func (v view) existing(op, p string, follow bool) (place, error) {
+	at, err := v.find(op, p, follow)
 	if err != nil {
 		return place{}, err
 	}
@@ -146,7 +146,7 @@ func (v view) existing(op, p string) (place, error) {
 
 // regular is existing for a regular file.
 func (v view) regular(op, p string) (place, error) {
-	at, err := v.existing(op, p)
+	at, err := v.existing(op, p, true)
 	if err != nil {
 		return place{}, err
 	}
@@ -165,7 +165,7 @@ func (v view) Canonical(ctx context.Context, p string) (string, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at, err := v.find("canonical", path.Clean(p))
+	at, err := v.find("canonical", path.Clean(p), true)
 	return at.canonical, err
 }
 

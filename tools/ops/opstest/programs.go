@@ -4,16 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"mvdan.cc/sh/v3/interp"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // program runs the programs that the in-memory shell knows.
@@ -83,6 +84,9 @@ func (v view) run(ctx context.Context, j *job, args []string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+			return interp.ExitStatus(141) // a program dies silently of SIGPIPE
+		}
 		_, _ = fmt.Fprintf(hc.Stderr, "%s: %v\n", args[0], err)
 		return interp.ExitStatus(1)
 	}
@@ -96,7 +100,7 @@ func (v view) shell(ctx context.Context, j *job, args []string) error {
 		_, _ = fmt.Fprintln(hc.Stderr, "sh: only sh -c SCRIPT is known here")
 		return interp.ExitStatus(2)
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(args[1]), "")
+	file, err := parse(args[1])
 	if err != nil {
 		_, _ = fmt.Fprintf(hc.Stderr, "sh: %v\n", err)
 		return interp.ExitStatus(2)

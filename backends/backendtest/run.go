@@ -1,0 +1,112 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// checkTime bounds one check; it is far more than any needs on a healthy target.
+const checkTime = 2 * time.Minute
+
+// ErrAbsent is what a check returns if the workspace has not the ability that it
+// is about. It is no failure: absent means absent.
+var ErrAbsent = errors.New("the workspace does not offer it")
+
+// Workspace is an open workspace in a fresh, empty folder, confined to it.
+type Workspace struct {
+	Set     ops.Set
+	Fixture Fixture
+	// Close closes the workspace. Run calls it at the end of a check, also if
+	// the check called it before.
+	Close func() error
+}
+
+// Harness opens workspaces of one backend.
+type Harness struct {
+	Name string
+	// Open opens a workspace in a fresh folder. The folder may have no siblings
+	// other than those that checks make; see Fixture.
+	Open func(tb testing.TB) Workspace
+	// NoExec leaves out the checks of commands.
+	NoExec bool
+}
+
+// Check is one rule of the contract.
+type Check struct {
+	Name string
+	// Rule is the sentence of the contract, with the hazards it guards against.
+	Rule string
+	// Exec says that the check runs commands on the target.
+	Exec bool
+	// Run returns what is wrong, nil, or an error around ErrAbsent.
+	Run func(ctx context.Context, w *Workspace) error
+}
+
+// Run runs every check on a fresh workspace of its own.
+func Run(t *testing.T, h Harness) {
+	t.Helper()
+	for _, c := range Checks() {
+		t.Run(c.Name, func(t *testing.T) {
+			if c.Exec && h.NoExec {
+				t.Skipf("%s runs no commands", h.Name)
+			}
+			w := h.Open(t)
+			w.Close = sync.OnceValue(w.Close)
+			ctx, cancel := context.WithTimeout(t.Context(), checkTime)
+			defer cancel()
+			err := c.Run(ctx, &w)
+			if cerr := w.Close(); cerr != nil {
+				t.Errorf("%s: close: %v", h.Name, cerr)
+			}
+			switch {
+			case errors.Is(err, ErrAbsent):
+				t.Skip(err)
+			case err != nil:
+				t.Errorf("%s: %v\nrule: %s", h.Name, err, c.Rule)
+			}
+		})
+	}
+}
+
+// Checks returns all checks.
+func Checks() []Check {
+	var all []Check
+	for _, list := range [][]Check{
+		readChecks(), windowChecks(), writeChecks(), mkdirChecks(), nameChecks(), listChecks(), cancelChecks(), searchChecks(),
+		outputChecks(), endChecks(), placeChecks(), backgroundChecks(), killChecks(), spillChecks(), mutationChecks(), confineChecks(),
+	} {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// at returns a path in the workspace's folder.
+func (w *Workspace) at(names ...string) string {
+	p := w.Set.Target.Dir
+	for _, n := range names {
+		p += "/" + n // path.Join would clean the name
+	}
+	return p
+}
+
+// beside returns a path next to the workspace's folder, which is outside of it.
+func (w *Workspace) beside(suffix string) string {
+	return path.Clean(w.Set.Target.Dir) + suffix
+}
+
+// put makes files of the workspace behind its back.
+func (w *Workspace) put(files map[string]string) error {
+	for name, text := range files {
+		if err := w.Fixture.PutFile(w.at(name), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("fixture: %w", err)
+		}
+	}
+	return nil
+}
