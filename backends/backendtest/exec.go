@@ -63,7 +63,7 @@ func inDir(dir string) func(*ops.Command) { return func(c *ops.Command) { c.Dir 
 
 // uniqueSeconds returns a time to sleep that no other process has.
 func uniqueSeconds() string {
-	return strconv.FormatInt(40_000_000+rand.Int64N(900_000_000), 10) //nolint:gosec // no secret
+	return strconv.FormatInt(40_000_000+rand.Int64N(900_000_000), 10)
 }
 
 // ended waits a little until no process has arg among its arguments.

@@ -53,11 +53,11 @@ func fileError(what string, err, want error) error {
 	var p *fs.PathError
 	switch {
 	case err == nil:
-		return fmt.Errorf("%s: no error, want %q", what, want)
+		return fmt.Errorf("%s: no error, want %q", what, want) //nolint:errorlint // what came is shown, not wrapped
 	case !errors.Is(err, want):
-		return fmt.Errorf("%s: %q is not %q", what, err, want)
+		return fmt.Errorf("%s: %q is not %q", what, err, want) //nolint:errorlint // what came is shown, not wrapped
 	case !errors.As(err, &p):
-		return fmt.Errorf("%s: %q (%T) is no *fs.PathError", what, err, err)
+		return fmt.Errorf("%s: %q (%T) is no *fs.PathError", what, err, err) //nolint:errorlint // what came is shown, not wrapped
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (h hostFixture) PutFile(p string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil { //nolint:gosec // others may serve it
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 		return err
 	}
 	if err := os.WriteFile(p, data, 0o600); err != nil {
@@ -49,7 +49,7 @@ func (h hostFixture) GetFile(p string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.ReadFile(p) //nolint:gosec // a test's own folder
+	return os.ReadFile(p)
 }
 
 func (h hostFixture) Lstat(p string) (fs.FileInfo, error) {
@@ -94,7 +94,7 @@ func (h hostFixture) Mkdir(p string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(p, 0o755); err != nil { //nolint:gosec // others may serve it
+	if err := os.MkdirAll(p, 0o755); err != nil {
 		return err
 	}
 	return os.Chmod(p, mode)
@@ -138,7 +138,7 @@ func (h hostFixture) ProcessesWith(arg string) (int, error) {
 	}
 	n := 0
 	for _, file := range files {
-		line, err := os.ReadFile(file) //nolint:gosec // a kernel file
+		line, err := os.ReadFile(file)
 		if err != nil {
 			continue // it has ended meanwhile
 		}

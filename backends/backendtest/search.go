@@ -39,9 +39,17 @@ func searchEqualsPlain(ctx context.Context, w *Workspace) error {
 		return err
 	}
 	for _, req := range []ops.SearchRequest{
-		{Pattern: "needle"}, {Pattern: "needle", IgnoreCase: true, Context: 1}, {Pattern: "-needle", Literal: true}, {Pattern: "needle", Limit: 3},
-		{Pattern: `^needle\b.*e$`}, {Pattern: "needle", Glob: "*.txt"}, {Pattern: "needle", Path: w.at("sub")}, {Pattern: "needle", Path: w.at("a.txt"), Context: 2},
-		{Pattern: "needle", Glob: "sub/**"}, {Pattern: "nothing has this"}, {Pattern: "needle|hay", Limit: 1, Context: 1},
+		{Pattern: "needle"},
+		{Pattern: "needle", IgnoreCase: true, Context: 1},
+		{Pattern: "-needle", Literal: true},
+		{Pattern: "needle", Limit: 3},
+		{Pattern: `^needle\b.*e$`},
+		{Pattern: "needle", Glob: "*.txt"},
+		{Pattern: "needle", Path: w.at("sub")},
+		{Pattern: "needle", Path: w.at("a.txt"), Context: 2},
+		{Pattern: "needle", Glob: "sub/**"},
+		{Pattern: "nothing has this"},
+		{Pattern: "needle|hay", Limit: 1, Context: 1},
 	} {
 		req.Root, req.MaxLine = w.at(), 200
 		if req.Path == "" {
@@ -75,8 +83,17 @@ func globEqualsPlain(ctx context.Context, w *Workspace) error {
 		return err
 	}
 	for _, req := range []ops.GlobRequest{
-		{Pattern: "*.txt"}, {Pattern: "**/*.txt"}, {Pattern: "**"}, {Pattern: "*"}, {Pattern: ".h*"}, {Pattern: "sub/**/*.txt"}, {Pattern: "{a,c}.txt"},
-		{Pattern: "**/*", Limit: 4}, {Pattern: "*.txt", Path: w.at("sub")}, {Pattern: "nothing"}, {Pattern: "*.log"},
+		{Pattern: "*.txt"},
+		{Pattern: "**/*.txt"},
+		{Pattern: "**"},
+		{Pattern: "*"},
+		{Pattern: ".h*"},
+		{Pattern: "sub/**/*.txt"},
+		{Pattern: "{a,c}.txt"},
+		{Pattern: "**/*", Limit: 4},
+		{Pattern: "*.txt", Path: w.at("sub")},
+		{Pattern: "nothing"},
+		{Pattern: "*.log"},
 	} {
 		req.Root = w.at()
 		if req.Path == "" {

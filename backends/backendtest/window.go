@@ -63,8 +63,13 @@ func eachWindow(ctx context.Context, w *Workspace, compare func(got, want ops.Wi
 		return err
 	}
 	requests := []ops.WindowRequest{
-		{Offset: 1, Limit: 1, MaxBytes: 1}, {Offset: 1, Limit: 2000, MaxBytes: 50 << 10}, {Offset: 2, Limit: 1, MaxBytes: 4},
-		{Offset: 3, Limit: 5, MaxBytes: 100}, {Offset: 4, Limit: 1, MaxBytes: 100}, {Offset: 1499, Limit: 2000, MaxBytes: 20}, {Offset: 9999, Limit: 1, MaxBytes: 9},
+		{Offset: 1, Limit: 1, MaxBytes: 1},
+		{Offset: 1, Limit: 2000, MaxBytes: 50 << 10},
+		{Offset: 2, Limit: 1, MaxBytes: 4},
+		{Offset: 3, Limit: 5, MaxBytes: 100},
+		{Offset: 4, Limit: 1, MaxBytes: 100},
+		{Offset: 1499, Limit: 2000, MaxBytes: 20},
+		{Offset: 9999, Limit: 1, MaxBytes: 9},
 	}
 	for name, text := range windowFiles() {
 		for _, req := range requests {

@@ -274,7 +274,7 @@ func asNobody(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		return false
 	}
-	dir, err := os.MkdirTemp("", "nobody") // t.TempDir is below a private folder //nolint:usetesting // t.TempDir is below a private folder
+	dir, err := os.MkdirTemp("", "nobody") //nolint:usetesting // t.TempDir is below a private folder
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,6 +68,7 @@ func StartSSHD(tb testing.TB, o SSHDOptions) *SSHD {
 		"AuthorizedKeysFile "+filepath.Join(dir, "authorized_keys"), "PidFile none", "StrictModes no", "UsePAM no",
 		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "PermitRootLogin yes", "LogLevel VERBOSE", "MaxStartups 100",
 		"PrintMotd no", "PrintLastLog no", "UseDNS no",
+		"SetEnv SHLVL=2", // bash then reads no start-up file of the account, which may take any time
 	)
 	config := filepath.Join(dir, "sshd_config")
 	check(tb, os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600))

@@ -31,7 +31,7 @@ func Broken() []Breach {
 }
 
 // operations is everything that a Memory offers.
-type operations interface {
+type operations interface { //nolint:interfacebloat // everything that a set may offer
 	ops.EditOperations
 	ops.BashOperations
 	ops.LsOperations

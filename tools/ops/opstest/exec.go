@@ -40,14 +40,14 @@ func (v view) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk))
 		exit.Code = 2
 		return exit, nil
 	}
-	j := v.jobs.start()
+	j := v.jobs.start() //nolint:contextcheck // a command outlives its call
 	runner, err := v.runner(j, cmd.Dir, cmd.Env, out)
 	if err != nil {
 		return ops.Exit{}, err
 	}
 	shell := make(chan error, 1)
 	background := make(chan struct{})
-	go func() {
+	go func() { //nolint:contextcheck // as above
 		shell <- runner.Run(j.ctx(), file)
 		_ = runner.Run(j.ctx(), waitForAll())
 		close(background)
@@ -103,6 +103,7 @@ func (v view) leftBehind(j *job, policy ops.Background, done <-chan struct{}) bo
 		j.mu.Lock()
 		j.kept = true
 		j.mu.Unlock()
+	case ops.BackgroundSession: // ended with the workspace
 	}
 	return true
 }
