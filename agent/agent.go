@@ -28,6 +28,11 @@ type Options struct {
 	// TransformContext may replace the messages of a request; the conversation
 	// itself stays.
 	TransformContext func(ctx context.Context, messages []llm.Message) ([]llm.Message, error)
+	// ConvertToLLM then makes of them what the provider understands: it drops or
+	// rewrites what only the application knows.
+	ConvertToLLM func(ctx context.Context, messages []llm.Message) ([]llm.Message, error)
+	// Retry governs answers that fail on the way.
+	Retry Retry
 	// ShouldStopAfterTurn ends the run after a turn.
 	ShouldStopAfterTurn func(TurnEnd) bool
 	// PrepareNextTurn runs before every turn but the first.
@@ -71,11 +76,12 @@ func (r StopReason) Limited() bool {
 // Summary is how a run ended and what it took.
 type Summary struct {
 	Reason    StopReason
-	Err       error // for StopError
-	Turns     int
-	ToolCalls map[string]int // by tool name
+	Err       error          // for StopError
+	Turns     int            // without those that were tried again
+	ToolCalls map[string]int // by tool name, those that ran
 	ToolFails int
 	Denied    int
+	Retries   int // answers that failed and were asked for again
 	Usage     tool.Usage
 }
 
@@ -153,26 +159,24 @@ func (a *Agent) State() State {
 }
 
 // Prompt adds messages and runs until nothing more is asked. It returns after
-// the listeners of agent_end have. The error is ErrBusy, or that of a listener
+// the listeners of agent_end have. A failure of the provider, of a hook or of a
+// listener is part of the Summary; the error is ErrBusy, or that of a listener
 // that failed even while a failure was being told.
 func (a *Agent) Prompt(ctx context.Context, messages ...llm.Message) (Summary, error) {
 	return a.run(ctx, messages)
 }
 
-// Continue runs from the conversation as it stands.
+// Continue runs from the conversation as it stands; behind an answer, with what
+// is queued. Without anything to answer it is an error.
 func (a *Agent) Continue(ctx context.Context) (Summary, error) {
 	a.mu.Lock()
-	n := len(a.messages)
-	var last llm.Message
-	if n > 0 {
-		last = a.messages[n-1]
-	}
-	queued := len(a.steering)+len(a.followUps) > 0
+	empty, queued := len(a.messages) == 0, len(a.steering)+len(a.followUps) > 0
 	a.mu.Unlock()
-	if n == 0 && !queued {
+	switch {
+	case queued:
+	case empty:
 		return Summary{}, errors.New("there is nothing to continue: the conversation is empty")
-	}
-	if _, answered := last.(*llm.Assistant); answered && !queued {
+	case a.answered():
 		return Summary{}, errors.New("there is nothing to continue: the model has answered")
 	}
 	return a.run(ctx, nil)
@@ -211,19 +215,6 @@ func (a *Agent) ClearQueues() (steering, followUps []llm.Message) {
 	steering, followUps = a.steering, a.followUps
 	a.steering, a.followUps = nil, nil
 	return steering, followUps
-}
-
-// take removes the next messages of a queue.
-func (a *Agent) take(queue *[]llm.Message, all bool) []llm.Message {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := min(1, len(*queue))
-	if all {
-		n = len(*queue)
-	}
-	taken := (*queue)[:n:n]
-	*queue = (*queue)[n:]
-	return taken
 }
 
 // errAbort is the cause of a run that Abort ended.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,7 @@ func after(name string, d time.Duration) fake {
 type bench struct {
 	*agent.Agent
 	provider *scripted.Provider
+	mu       sync.Mutex // updates overlap
 	log      []string
 }
 
@@ -72,12 +74,14 @@ func newBench(t *testing.T, script string, hooks call.Options, options agent.Opt
 	}
 	b := &bench{provider: s.Provider(nil)}
 	hooks.Tools = func() []tool.Tool { return list }
-	options.Provider, options.Tools, options.Executor = b.provider, hooks.Tools, call.New(hooks)
+	options.Provider, options.Tools, options.Executor = checked{b.provider, t}, hooks.Tools, call.New(hooks)
 	if b.Agent, err = agent.New(options); err != nil {
 		t.Fatal(err)
 	}
 	b.Subscribe(func(_ context.Context, e agent.Event) error {
 		if line := describe(e); line != "" {
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			b.log = append(b.log, line)
 		}
 		return nil
@@ -501,10 +505,10 @@ func TestLimits(t *testing.T) {
 
 func TestProviderFailureIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "turns:\n  - text: half\n    toolCalls: [{id: A, name: a}]\n    error: {kind: overloaded, message: busy}\n", call.Options{}, agent.Options{}, fake{name: "a"})
+		b := newBench(t, "turns:\n  - text: half\n    toolCalls: [{id: A, name: a}]\n    error: {kind: auth, message: no}\n", call.Options{}, agent.Options{}, fake{name: "a"})
 		s, err := b.Prompt(t.Context(), prompt("go"))
 		var le *llm.Error
-		if err != nil || s.Reason != agent.StopError || !errors.As(s.Err, &le) || le.Kind != llm.ErrOverloaded {
+		if err != nil || s.Reason != agent.StopError || !errors.As(s.Err, &le) || le.Kind != llm.ErrAuth {
 			t.Errorf("%+v, %v", s, err)
 		}
 		b.wants(t, `

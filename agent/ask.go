@@ -11,18 +11,13 @@ import (
 )
 
 // ask gets one answer from the model, telling it as it streams. A failure of
-// the provider is an answer with the stop reason error or aborted.
-func (r *run) ask() (*llm.Assistant, error) {
-	messages := r.State().Messages
-	if t := r.options.TransformContext; t != nil {
-		var err error
-		if messages, err = t(r.ctx, slices.Clone(messages)); err != nil {
-			return nil, fmt.Errorf("context transformation: %w", err)
-		}
-	}
-	req := llm.Request{System: r.options.System, Messages: messages, Thinking: r.options.Thinking, SessionID: r.options.SessionID}
-	for _, t := range r.options.Tools() {
-		req.Tools = append(req.Tools, t.Info().Declaration)
+// the provider is an answer with the stop reason error or aborted, and is
+// returned beside it as cause. err is the failure of a hook or a listener; an
+// answer beside it is part of the conversation already.
+func (r *run) ask() (answer *llm.Assistant, cause, err error) {
+	req, err := r.request()
+	if err != nil {
+		return nil, nil, err
 	}
 
 	started := false
@@ -36,7 +31,7 @@ func (r *run) ask() (*llm.Assistant, error) {
 			}
 		}
 	}
-	answer, err := r.stream(ctx, req, func(e llm.StreamEvent) {
+	answer, cause = r.stream(ctx, req, func(e llm.StreamEvent) {
 		if e.Kind == llm.StreamStart {
 			started = true
 			emit(MessageStart{e.Partial})
@@ -45,18 +40,48 @@ func (r *run) ask() (*llm.Assistant, error) {
 		emit(MessageUpdate{Message: e.Partial, Stream: e})
 	})
 	if listenerErr != nil {
-		return nil, listenerErr
+		return nil, nil, listenerErr
 	}
-	if err != nil || answer == nil {
-		answer = r.failed(answer, err)
-		r.summary.Err = err
+	if cause == nil && answer == nil {
+		cause = errors.New("the provider gave no answer")
+	}
+	if cause != nil {
+		answer = r.failed(answer, cause)
 	}
 	if !started {
 		if err := r.emit(r.ctx, MessageStart{answer}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return answer, r.emit(r.ctx, MessageEnd{answer})
+	return answer, cause, r.emit(r.ctx, MessageEnd{answer})
+}
+
+// request is what the model is asked next.
+func (r *run) request() (llm.Request, error) {
+	messages := r.State().Messages
+	req := llm.Request{System: r.options.System, Thinking: r.options.Thinking, SessionID: r.options.SessionID}
+	err := contain("TransformContext", func() (err error) {
+		if r.options.TransformContext != nil {
+			messages, err = r.options.TransformContext(r.ctx, slices.Clone(messages))
+		}
+		return err
+	})
+	if err != nil {
+		return req, err
+	}
+	err = contain("ConvertToLLM", func() (err error) {
+		if r.options.ConvertToLLM != nil {
+			messages, err = r.options.ConvertToLLM(r.ctx, slices.Clone(messages))
+		}
+		return err
+	})
+	req.Messages = messages
+	return req, errors.Join(err, contain("list of tools", func() error {
+		for _, t := range r.options.Tools() {
+			req.Tools = append(req.Tools, t.Info().Declaration)
+		}
+		return nil
+	}))
 }
 
 // stream calls the provider; a panic there is a failure like any other.
@@ -78,10 +103,7 @@ func (r *run) failed(partial *llm.Assistant, err error) *llm.Assistant {
 	if partial != nil {
 		*m = *partial
 	}
-	m.StopReason, m.ErrorMessage = llm.StopError, "the provider gave no answer"
-	if err != nil {
-		m.ErrorMessage = err.Error()
-	}
+	m.StopReason, m.ErrorMessage = llm.StopError, err.Error()
 	if r.ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		m.StopReason = llm.StopAborted
 	}

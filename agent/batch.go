@@ -9,18 +9,24 @@ import (
 	"github.com/piremote/piremote/tools/tool"
 )
 
-// errNotExecuted is the result of calls that an abort kept from starting.
+// errNotExecuted is the result of calls that the end of the run kept from
+// starting.
 var errNotExecuted = errors.New("not executed: aborted")
+
+// errUnfinished is the result of the calls of an answer that broke off.
+var errUnfinished = errors.New("not executed: the answer did not end")
 
 // errCut is the result of the calls of an answer that was cut: their arguments
 // may be cut too (hazard PROV-01).
 var errCut = errors.New("not executed: the answer was cut at the output limit, so the arguments may be incomplete; ask again with less")
 
 // batch runs the calls of one answer. It returns their results in the order of
-// the calls, and whether all of them vote for ending the run.
+// the calls, and whether all of them vote for ending the run. Every call has its
+// result in the conversation when batch returns, also when a listener failed
+// (hazards LOOP-01, EVNT-01).
 func (r *run) batch(answer *llm.Assistant, calls []*llm.ToolCall) ([]*llm.ToolResult, bool, error) {
 	if answer.StopReason == llm.StopLength {
-		results, err := r.unexecuted(calls, errCut.Error())
+		results, err := r.unexecuted(calls, errCut)
 		return results, false, err
 	}
 	var outcomes []call.Outcome
@@ -95,7 +101,8 @@ func (r *run) inOrder(calls []*llm.ToolCall) (outcomes []call.Outcome, results [
 func (r *run) overlapping(calls []*llm.ToolCall) ([]call.Outcome, []*llm.ToolResult, error) {
 	outcomes := make([]call.Outcome, len(calls))
 	prepared := make([]*call.Prepared, len(calls))
-	started := make([]bool, len(calls))
+	started := make([]bool, len(calls)) // its start was told
+	final := make([]bool, len(calls))   // its outcome is known and its end told
 	var failure error
 	for i, c := range calls {
 		if r.ctx.Err() != nil || failure != nil {
@@ -107,8 +114,7 @@ func (r *run) overlapping(calls []*llm.ToolCall) ([]call.Outcome, []*llm.ToolRes
 		}
 		p := r.options.Executor.Prepare(r.ctx, request(c))
 		if o := p.Immediate(); o != nil {
-			outcomes[i] = *o
-			started[i] = false
+			outcomes[i], final[i] = *o, true
 			failure = r.end(c, *o)
 			continue
 		}
@@ -131,28 +137,35 @@ func (r *run) overlapping(calls []*llm.ToolCall) ([]call.Outcome, []*llm.ToolRes
 			o, err := r.execute(c, p)
 			mu.Lock()
 			defer mu.Unlock()
-			outcomes[i] = o
+			outcomes[i], final[i] = o, true
 			failure = errors.Join(failure, err, r.end(c, o))
 		})
 	}
 	wg.Wait()
 	var results []*llm.ToolResult
 	for i, c := range calls {
-		if outcomes[i].LateUpdates == nil { // it never ran
-			cause := errNotExecuted
-			if started[i] {
-				cause = call.ErrAborted
-			}
-			outcomes[i] = call.Failed(cause)
-			if started[i] {
-				failure = errors.Join(failure, r.end(c, outcomes[i]))
-			}
+		switch {
+		case final[i]:
+		case started[i]:
+			outcomes[i] = call.Failed(r.notRun())
+			failure = errors.Join(failure, r.end(c, outcomes[i]))
+		default:
+			outcomes[i] = call.Failed(errNotExecuted)
 		}
 		m := r.result(c, outcomes[i])
 		results = append(results, m)
 		failure = errors.Join(failure, r.message(m))
 	}
 	return outcomes, results, failure
+}
+
+// notRun is why a call that was prepared did not run: an abort, or a listener
+// that failed.
+func (r *run) notRun() error {
+	if r.ctx.Err() != nil {
+		return call.Aborted(r.ctx)
+	}
+	return errNotExecuted
 }
 
 func request(c *llm.ToolCall) call.Request {
@@ -169,7 +182,9 @@ func (r *run) execute(c *llm.ToolCall, p *call.Prepared) (call.Outcome, error) {
 
 // end tells that a call is final.
 func (r *run) end(c *llm.ToolCall, o call.Outcome) error {
-	return r.emit(r.ctx, ToolExecutionEnd{c.ID, c.Name, o.Result, o.IsError, o.Denied})
+	return r.emit(r.ctx, ToolExecutionEnd{
+		ToolCallID: c.ID, ToolName: c.Name, Result: o.Result, IsError: o.IsError, Denied: o.Denied, EffectiveArgs: o.Args,
+	})
 }
 
 // result is the message for an outcome, counted.
@@ -197,14 +212,11 @@ func (r *run) result(c *llm.ToolCall, o call.Outcome) *llm.ToolResult {
 }
 
 // unexecuted gives every call a result that says why it did not run.
-func (r *run) unexecuted(calls []*llm.ToolCall, why string) ([]*llm.ToolResult, error) {
-	var results []*llm.ToolResult
+func (r *run) unexecuted(calls []*llm.ToolCall, why error) (results []*llm.ToolResult, failure error) {
 	for _, c := range calls {
-		m := r.result(c, call.Failed(errors.New(why)))
+		m := r.result(c, call.Failed(why))
 		results = append(results, m)
-		if err := r.message(m); err != nil {
-			return results, err
-		}
+		failure = errors.Join(failure, r.message(m))
 	}
-	return results, nil
+	return results, failure
 }

@@ -60,7 +60,10 @@ type ToolExecutionEnd struct {
 	ToolName   string
 	Result     tool.Result
 	IsError    bool
-	Denied     bool
+	Denied     bool // policy or another before hook blocked it
+	// EffectiveArgs are what ran, validated and as hooks left them; nil if
+	// nothing did (hazard LOOP-02).
+	EffectiveArgs json.RawMessage
 }
 
 func (AgentStart) isEvent()          {}

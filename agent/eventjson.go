@@ -40,10 +40,17 @@ func eventObject(e Event) object {
 			"partialResult": resultObject(e.Partial),
 		}
 	case ToolExecutionEnd:
-		return object{
+		o := object{
 			"type": "tool_execution_end", "toolCallId": e.ToolCallID, "toolName": e.ToolName,
 			"result": resultObject(e.Result), "isError": e.IsError,
 		}
+		if e.EffectiveArgs != nil {
+			o["effectiveArgs"] = rawObject(e.EffectiveArgs)
+		}
+		if e.Denied {
+			o["denied"] = true
+		}
+		return o
 	}
 	return object{"type": fmt.Sprintf("%T", e)}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/piremote/piremote/agent/llm"
 )
 
-// Limits end a run by a reason of their own; zero fields mean no limit.
+// Limits end a run by a reason of their own; zero fields mean no limit. All but
+// Time are looked at when a batch has ended, so that its calls have results: a
+// run may exceed ToolCalls and Cost by one batch. Time aborts what is under way.
 type Limits struct {
 	Turns     int
 	ToolCalls int
@@ -28,6 +30,9 @@ type limiter struct {
 	batch   string // the last batch of calls, canonical
 	repeats int
 }
+
+// reset forgets the calls before a person said something.
+func (l *limiter) reset() { l.batch, l.repeats = "", 0 }
 
 // reached names the limit that the run has come to, or is empty.
 func (l *limiter) reached(s Summary, answer *llm.Assistant) StopReason {

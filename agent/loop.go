@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/piremote/piremote/agent/llm"
@@ -15,7 +16,8 @@ type run struct {
 	start   int             // number of messages before the run
 	summary Summary
 	limiter limiter
-	inTurn  bool
+	retries int  // failed answers in a row
+	inTurn  bool // a turn was opened and not closed
 }
 
 func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error) {
@@ -36,13 +38,12 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 	}
 	r.limiter = limiter{limits: a.options.Limits}
 
-	err := r.loop(messages) //nolint:contextcheck // a lifetime of its own, not that of the call
+	err := r.loop(messages) //nolint:contextcheck // the run carries its context
 	if err != nil {
 		err = r.tellFailure(err)
 	}
-	if err == nil {
-		err = a.emit(ctx, AgentEnd{Messages: a.State().Messages[r.start:]})
-	}
+	// The last event comes in every case.
+	err = errors.Join(err, a.emit(ctx, AgentEnd{Messages: a.State().Messages[r.start:]}))
 	a.mu.Lock()
 	a.cancel, a.streaming, a.pending = nil, nil, nil
 	a.mu.Unlock()
@@ -52,7 +53,7 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 
 // tellFailure makes a run that a listener or a hook broke end like any other:
 // with an answer that carries the failure. What tools did is in the
-// conversation already.
+// conversation already. Its error is that of a listener that fails here too.
 func (r *run) tellFailure(cause error) error {
 	r.summary.Reason, r.summary.Err = StopError, cause
 	m := r.failed(nil, cause)
@@ -67,10 +68,12 @@ func (r *run) tellFailure(cause error) error {
 	if !streaming {
 		events = append(events, MessageStart{m})
 	}
+	var failure error
 	for _, e := range append(events, MessageEnd{m}, TurnEnd{Message: m}) {
-		if err := r.emit(r.ctx, e); err != nil {
-			return errors.Join(cause, err)
-		}
+		failure = errors.Join(failure, r.emit(r.ctx, e))
+	}
+	if failure != nil {
+		return errors.Join(cause, failure)
 	}
 	return nil
 }
@@ -80,78 +83,114 @@ func (r *run) loop(messages []llm.Message) error {
 	if err := r.emit(r.ctx, AgentStart{}); err != nil {
 		return err
 	}
-	for first := true; ; first = false {
-		if !first && r.options.PrepareNextTurn != nil {
-			if err := r.options.PrepareNextTurn(r.ctx); err != nil {
-				return err
-			}
-		}
-		messages = append(messages, r.take(&r.steering, r.options.SteerAll)...)
-		more, err := r.turn(messages)
-		messages = nil
+	queue := r.queued(steering)
+	if len(messages) == 0 && queue.empty() && r.answered() {
+		queue = r.queued(followUps) // Continue, behind an answer
+	}
+	for {
+		// What was prompted comes first, then what was queued.
+		more, err := r.turn(messages, queue)
 		if err != nil {
 			return err
 		}
-		if more {
-			continue
+		messages = nil
+		switch {
+		case more:
+			queue = r.queued(steering)
+		case r.summary.Reason != StopDone || r.ctx.Err() != nil:
+			return nil //nolint:nilerr // the Summary says how the run ended
+		default:
+			// The model is done: steering that came meanwhile, then follow-ups, go on.
+			if queue = r.queued(steering); queue.empty() {
+				queue = r.queued(followUps)
+			}
+			if queue.empty() {
+				return nil
+			}
 		}
-		if r.summary.Reason != StopDone || r.ctx.Err() != nil {
-			return nil //nolint:nilerr // the run ended by its own reason
-		}
-		// The model is done: steering that came meanwhile, then follow-ups, go on.
-		messages = r.take(&r.steering, r.options.SteerAll)
-		if len(messages) == 0 {
-			messages = r.take(&r.followUps, r.options.FollowUpAll)
-		}
-		if len(messages) == 0 {
-			return nil
+		if prepare := r.options.PrepareNextTurn; prepare != nil {
+			if err := contain("PrepareNextTurn", func() error { return prepare(r.ctx) }); err != nil {
+				return err
+			}
 		}
 	}
 }
 
+// answered reports whether nothing in the conversation waits for an answer.
+func (a *Agent) answered() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.messages) == 0 {
+		return true
+	}
+	_, ok := a.messages[len(a.messages)-1].(*llm.Assistant)
+	return ok
+}
+
 // turn asks the model once and runs the tools that it asks for. It reports
 // whether the model must be asked again.
-func (r *run) turn(messages []llm.Message) (more bool, err error) {
-	r.inTurn = true
+func (r *run) turn(messages []llm.Message, q delivery) (more bool, err error) {
 	if err := r.emit(r.ctx, TurnStart{}); err != nil {
 		return false, err
 	}
+	r.inTurn = true
 	for _, m := range messages {
 		if err := r.message(m); err != nil {
 			return false, err
 		}
 	}
-	answer, err := r.ask()
-	if err != nil {
+	if err := r.deliver(q); err != nil {
 		return false, err
 	}
-	r.summary.Turns++
-	r.summary.Usage = plus(r.summary.Usage, answer.Usage)
-
-	var results []*llm.ToolResult
-	calls := answer.ToolCalls()
-	terminate := false
-	if len(calls) > 0 && answer.StopReason != llm.StopError && answer.StopReason != llm.StopAborted {
-		if results, terminate, err = r.batch(answer, calls); err != nil {
-			return false, err
-		}
-	} else if len(calls) > 0 {
-		if results, err = r.unexecuted(calls, "not executed: the answer did not end"); err != nil {
-			return false, err
-		}
+	before, fails := len(r.State().Messages), r.summary.ToolFails
+	answer, cause, err := r.ask()
+	if answer == nil {
+		return false, err
+	}
+	results, terminate, err := r.act(answer, err)
+	if err != nil {
+		return false, err
 	}
 	end := TurnEnd{Message: answer, ToolResults: results}
 	if err := r.emit(r.ctx, end); err != nil {
 		return false, err
 	}
 	r.inTurn = false
-	return r.decide(answer, end, len(calls) > 0, terminate), nil
+	if cause != nil {
+		if r.retry(&cause, before) {
+			r.summary.ToolFails = fails
+			return true, nil
+		}
+		r.summary.Err = cause
+	}
+	r.retries = 0
+	r.summary.Turns++
+	r.summary.Usage = plus(r.summary.Usage, answer.Usage)
+	return r.decide(answer, end, len(results) > 0, terminate)
+}
+
+// act gives each call of an answer its result, by running it or by saying why it
+// did not run. failure is that of a listener of the answer's end: nothing runs
+// then.
+func (r *run) act(answer *llm.Assistant, failure error) (results []*llm.ToolResult, terminate bool, err error) {
+	calls := answer.ToolCalls()
+	switch {
+	case len(calls) == 0:
+		return nil, false, failure
+	case answer.StopReason == llm.StopAborted || failure != nil:
+		results, err = r.unexecuted(calls, errNotExecuted)
+	case answer.StopReason == llm.StopError:
+		results, err = r.unexecuted(calls, errUnfinished)
+	default:
+		results, terminate, err = r.batch(answer, calls)
+	}
+	return results, terminate, errors.Join(failure, err)
 }
 
 // decide sets the reason for which the run ends, or reports that it goes on.
-func (r *run) decide(answer *llm.Assistant, end TurnEnd, called, terminate bool) (more bool) {
-	reason := StopDone
+func (r *run) decide(answer *llm.Assistant, end TurnEnd, called, terminate bool) (more bool, err error) {
 	limit := r.limiter.reached(r.summary, answer)
+	reason := StopDone
 	switch {
 	case errors.Is(context.Cause(r.ctx), errTime):
 		reason = StopTime
@@ -161,23 +200,49 @@ func (r *run) decide(answer *llm.Assistant, end TurnEnd, called, terminate bool)
 		reason = StopError
 	case terminate:
 		reason = StopTerminated
-	case r.options.ShouldStopAfterTurn != nil && r.options.ShouldStopAfterTurn(end):
+	case r.requested(end, &err):
 		reason = StopRequested
 	case called && limit != "":
 		reason = limit
 	case called:
-		return true
+		return true, nil
 	case answer.StopReason == llm.StopLength:
 		reason = StopLength
 	}
 	r.summary.Reason = reason
-	return false
+	return false, err
+}
+
+// requested asks ShouldStopAfterTurn. A hook that panics ends the run too, with
+// an error.
+func (r *run) requested(end TurnEnd, failure *error) (stop bool) {
+	ask := r.options.ShouldStopAfterTurn
+	if ask == nil {
+		return false
+	}
+	*failure = contain("ShouldStopAfterTurn", func() error {
+		stop = ask(end)
+		return nil
+	})
+	return stop || *failure != nil
 }
 
 // message adds a message that is already whole.
 func (r *run) message(m llm.Message) error {
-	if err := r.emit(r.ctx, MessageStart{m}); err != nil {
-		return err
+	// It is part of the conversation even if a listener of its start fails.
+	start := r.emit(r.ctx, MessageStart{m})
+	return errors.Join(start, r.emit(r.ctx, MessageEnd{m}))
+}
+
+// contain turns a panic of a hook into an error that names it.
+func contain(what string, fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s panicked: %v", what, p)
+		}
+	}()
+	if err := fn(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return r.emit(r.ctx, MessageEnd{m})
+	return nil
 }

@@ -76,7 +76,8 @@ type Outcome struct {
 	// UpdateErr is the failure of a delivery of updates. It does not change the
 	// outcome.
 	UpdateErr error
-	// LateUpdates counts updates that came after the tool had returned.
+	// LateUpdates counts updates that came after the tool had returned; nil if
+	// it did not run.
 	LateUpdates func() int
 }
 
@@ -132,29 +133,54 @@ type Prepared struct {
 func (p *Prepared) Immediate() *Outcome { return p.immediate }
 
 // Reserve takes the call's place in the queues of its tool. The calls of a
-// batch reserve in source order, before any of them runs.
+// batch reserve in source order, before any of them runs. A panic of the tool
+// becomes the call's outcome.
 func (p *Prepared) Reserve() {
-	if p.immediate == nil && p.reservation == nil {
-		if r, ok := p.tool.(tool.Reserver); ok {
-			p.reservation = r.Reserve(p.call)
-		}
+	r, ok := p.tool.(tool.Reserver)
+	if p.immediate != nil || p.reservation != nil || !ok {
+		return
+	}
+	err := contain("tool "+p.request.Name, func() error {
+		p.reservation = r.Reserve(p.call)
+		return nil
+	})
+	if err != nil {
+		outcome := Failed(err)
+		p.immediate = &outcome
 	}
 }
 
 // Release gives the call up without running it.
 func (p *Prepared) Release() {
 	if p.reservation != nil {
-		p.reservation.Release()
+		reservation := p.reservation
 		p.reservation = nil
+		// The outcome is settled already: a panic here can change nothing.
+		_ = contain("tool "+p.request.Name, func() error {
+			reservation.Release()
+			return nil
+		})
 	}
 }
 
 // ErrAborted is the cause of calls that an abort kept from running.
 var ErrAborted = errors.New("Operation aborted") //nolint:staticcheck // the sentence that the specification fixes
 
+// aborted is ErrAborted with the reason why the context ended.
+type aborted struct{ cause error }
+
+func (aborted) Error() string     { return ErrAborted.Error() }
+func (a aborted) Unwrap() []error { return []error{ErrAborted, a.cause} }
+
+// Aborted is ErrAborted for a context that has ended; the error is also that of
+// the context and its cause.
+func Aborted(ctx context.Context) error {
+	return aborted{errors.Join(ctx.Err(), context.Cause(ctx))}
+}
+
 // Failed is the outcome of a call that failed with err before it ran.
 func Failed(err error) Outcome {
-	return Outcome{Result: tool.TextResult(err.Error()), IsError: true, Err: err, LateUpdates: func() int { return 0 }}
+	return Outcome{Result: tool.TextResult(err.Error()), IsError: true, Err: err}
 }
 
 // Prepare does everything before execution. It never returns nil.
@@ -188,7 +214,7 @@ func (e *DeniedError) Error() string {
 
 func (x *Executor) prepare(ctx context.Context, p *Prepared) error {
 	if ctx.Err() != nil {
-		return ErrAborted
+		return Aborted(ctx)
 	}
 	if p.tool = x.Lookup(p.request.Name); p.tool == nil {
 		return x.notFound(p.request.Name)
@@ -226,7 +252,7 @@ func (x *Executor) prepare(ctx context.Context, p *Prepared) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return ErrAborted
+		return Aborted(ctx)
 	}
 	p.call = tool.Call{ID: p.request.ID, Args: args, Scope: x.options.Scope()}
 	return nil

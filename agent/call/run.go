@@ -12,14 +12,18 @@ import (
 // Run executes a prepared call to its outcome. Partial results go to update,
 // which may be nil; it may be called concurrently, and every call of it has
 // returned before after hooks run. Run returns once the tool has, or, when ctx
-// has ended and the tool ignores it, after the grace.
+// has ended and the tool ignores it, after the grace: such a call is abandoned,
+// and what it returns later is lost (hazard LOOP-03).
+//
+// The content of a failure is the text of the tool's error; the details and
+// effects that the tool returned beside it are kept.
 func (x *Executor) Run(ctx context.Context, p *Prepared, update func(tool.Result) error) Outcome {
 	if p.immediate != nil {
 		return *p.immediate
 	}
 	if ctx.Err() != nil {
 		p.Release()
-		return Failed(ErrAborted)
+		return Failed(Aborted(ctx))
 	}
 	start := time.Now()
 	updates := newUpdates(update)
@@ -31,7 +35,8 @@ func (x *Executor) Run(ctx context.Context, p *Prepared, update func(tool.Result
 		UpdateErr: updateErr, LateUpdates: updates.lateCount,
 	}
 	if err != nil {
-		outcome.Result.Content = []tool.Content{tool.Text{Text: err.Error()}}
+		// A failure does not vote for the end of the run.
+		outcome.Result.Content, outcome.Result.Terminate = []tool.Content{tool.Text{Text: err.Error()}}, false
 	}
 	x.after(ctx, p, &outcome)
 	outcome.Duration = time.Since(start)
@@ -87,6 +92,7 @@ func (x *Executor) after(ctx context.Context, p *Prepared, o *Outcome) {
 		if err != nil {
 			o.Err = errors.Join(fmt.Errorf("hook after %s failed: %w", p.request.Name, err), o.Err)
 			o.Result.Content, o.IsError = []tool.Content{tool.Text{Text: err.Error()}}, true
+			o.Result.Terminate = false
 			continue
 		}
 		patch.apply(o)

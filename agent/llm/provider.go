@@ -73,6 +73,7 @@ const (
 	ErrTruncated  ErrorKind = "truncated stream"
 	ErrIdle       ErrorKind = "idle stream"
 	ErrServer     ErrorKind = "server error"
+	ErrRefused    ErrorKind = "refused" // the provider will not give this answer
 )
 
 // Error is a failure of a provider or of the way to it.
@@ -106,7 +107,7 @@ func (e *Error) Retryable() bool {
 	switch e.Kind {
 	case ErrRateLimit, ErrOverloaded, ErrNetwork, ErrTruncated, ErrIdle, ErrServer:
 		return true
-	case ErrAuth, ErrOverflow, ErrInvalid:
+	case ErrAuth, ErrOverflow, ErrInvalid, ErrRefused:
 	}
 	return false
 }

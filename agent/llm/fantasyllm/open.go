@@ -1,10 +1,10 @@
 package fantasyllm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"charm.land/fantasy"
@@ -31,12 +31,14 @@ type Options struct {
 	Type     Type   // empty: as the catalogue knows it
 	Model    string
 	APIKey   string
-	BaseURL  string // empty: the provider's own
+	BaseURL  string // empty: the provider's own, as the catalogue knows it
+	// Headers are sent with every request, over the usual ones.
+	Headers map[string]string
 	// HTTPClient sends the requests; nil means http.DefaultClient. Its timeout
 	// would cut long answers and should be zero.
 	HTTPClient *http.Client
 	// IdleTimeout ends an answer in which nothing happens for so long; 0 means
-	// 5 minutes.
+	// 5 minutes. Keep-alives of the connection are nothing (hazard PROV-02).
 	IdleTimeout time.Duration
 	// MaxOutput bounds an answer in tokens; 0 means what the catalogue says, or
 	// 8192.
@@ -46,16 +48,21 @@ type Options struct {
 // provider asks one model.
 type provider struct {
 	options Options
-	model   fantasy.LanguageModel
 	known   Model // zero if the catalogue does not have it
 }
 
-// Open prepares a provider. Nothing is sent before the first request.
+// Open prepares a provider. Nothing is sent before the first request, and
+// nothing is read from the environment: keys and addresses come in as options.
 func Open(ctx context.Context, o Options) (llm.Provider, error) {
-	known := find(o.Provider, o.Model)
+	listed := entry(o.Provider)
+	kind, address := endpoint(listed)
 	if o.Type == "" {
-		o.Type = typeOf(o.Provider)
+		o.Type = kind
 	}
+	if o.BaseURL == "" && o.Type == kind {
+		o.BaseURL = address
+	}
+	known := find(listed, o.Model)
 	if o.IdleTimeout <= 0 {
 		o.IdleTimeout = 5 * time.Minute
 	}
@@ -68,27 +75,55 @@ func Open(ctx context.Context, o Options) (llm.Provider, error) {
 	if o.HTTPClient == nil {
 		o.HTTPClient = http.DefaultClient
 	}
-	p, err := newProvider(o)
+	p := &provider{options: o, known: known}
+	if _, err := p.model(ctx, new(ending)); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// ending is the reason for which the provider says that an answer ended, as it
+// spells it. The library guesses one for calls whose stream broke off; this is
+// what tells the guess from the truth.
+type ending struct{ raw string }
+
+// model makes the library's model for one request; it keeps no connection of
+// its own. The wires of OpenAI record in e how the answer ended.
+func (p *provider) model(ctx context.Context, e *ending) (fantasy.LanguageModel, error) {
+	made, err := p.library(e)
 	if err != nil {
 		return nil, err
 	}
-	model, err := p.LanguageModel(ctx, o.Model)
+	model, err := made.LanguageModel(ctx, p.options.Model)
 	if err != nil {
-		return nil, fmt.Errorf("model %s/%s: %w", o.Provider, o.Model, err)
+		return nil, fmt.Errorf("model %s/%s: %w", p.options.Provider, p.options.Model, err)
 	}
-	return &provider{options: o, model: model, known: known}, nil
+	return model, nil
 }
 
-func newProvider(o Options) (fantasy.Provider, error) {
+func (p *provider) library(e *ending) (fantasy.Provider, error) {
+	o := p.options
+	// With a key the library looks neither into the environment nor into files;
+	// client sends it only if it is one.
+	o.APIKey = cmp.Or(o.APIKey, "none")
+	finish := openai.WithLanguageModelMapFinishReasonFunc(func(reason string) fantasy.FinishReason {
+		e.raw = reason
+		return openai.DefaultMapFinishReasonFunc(reason)
+	})
 	switch o.Type {
 	case Anthropic:
-		options := []anthropic.Option{anthropic.WithAPIKey(o.APIKey), anthropic.WithHTTPClient(o.HTTPClient), anthropic.WithName(o.Provider)}
+		options := []anthropic.Option{
+			anthropic.WithAPIKey(o.APIKey), anthropic.WithHTTPClient(client{p.options}), anthropic.WithName(o.Provider), anthropic.WithHeaders(o.Headers),
+		}
 		if o.BaseURL != "" {
 			options = append(options, anthropic.WithBaseURL(o.BaseURL))
 		}
 		return anthropic.New(options...)
 	case OpenAI:
-		options := []openai.Option{openai.WithAPIKey(o.APIKey), openai.WithHTTPClient(o.HTTPClient), openai.WithName(o.Provider)}
+		options := []openai.Option{
+			openai.WithAPIKey(o.APIKey), openai.WithHTTPClient(client{p.options}), openai.WithName(o.Provider), openai.WithHeaders(o.Headers),
+			openai.WithLanguageModelOptions(finish),
+		}
 		if o.BaseURL != "" {
 			options = append(options, openai.WithBaseURL(o.BaseURL))
 		}
@@ -98,15 +133,9 @@ func newProvider(o Options) (fantasy.Provider, error) {
 			return nil, fmt.Errorf("provider %s needs a base URL", o.Provider)
 		}
 		return openaicompat.New(openaicompat.WithBaseURL(o.BaseURL), openaicompat.WithAPIKey(o.APIKey),
-			openaicompat.WithHTTPClient(o.HTTPClient), openaicompat.WithName(o.Provider))
+			openaicompat.WithHTTPClient(client{p.options}), openaicompat.WithName(o.Provider), openaicompat.WithHeaders(o.Headers),
+			openaicompat.WithLanguageModelOptions(finish))
 	}
-	return nil, fmt.Errorf("provider %q is not known: use anthropic or openai, or configure one with type and base_url (types: %v)",
-		o.Provider, []Type{Anthropic, OpenAI, OpenAICompatible})
-}
-
-func typeOf(name string) Type {
-	if known := []string{string(Anthropic), string(OpenAI)}; slices.Contains(known, name) {
-		return Type(name)
-	}
-	return ""
+	return nil, fmt.Errorf("provider %q is not known: take one of the catalogue, or configure one with type (%s, %s or %s) and base_url",
+		o.Provider, Anthropic, OpenAI, OpenAICompatible)
 }

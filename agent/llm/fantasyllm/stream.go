@@ -2,12 +2,8 @@ package fantasyllm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
-	"strconv"
-	"strings"
+	"fmt"
 	"time"
 
 	"charm.land/fantasy"
@@ -24,84 +20,152 @@ var errIdle = errors.New("nothing came for too long")
 func (p *provider) Stream(ctx context.Context, req llm.Request, emit func(llm.StreamEvent)) (*llm.Assistant, error) {
 	c, err := p.call(req)
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.ErrInvalid, Err: err}
+		return nil, &llm.Error{Kind: llm.ErrInvalid, Message: err.Error(), Err: err}
 	}
+	// Ending inner closes the response's body, which the library leaves open.
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(p.options.IdleTimeout, func() { cancel(errIdle) })
 	defer idle.Stop()
-	parts, err := p.model.Stream(inner, c)
+	var end ending
+	model, err := p.model(inner, &end)
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.ErrInvalid, Message: err.Error(), Err: err}
+	}
+	parts, err := model.Stream(inner, c)
 	if err != nil {
 		return nil, p.failure(ctx, inner, err)
 	}
-	b := llm.NewBuilder(p.options.Provider, p.options.Model, time.Now().UnixMilli(), emit)
-	var stop llm.StopReason
+	a := newAnswer(p, emit)
 	for part := range parts {
-		idle.Reset(p.options.IdleTimeout)
+		// What the listener takes is not the provider's silence.
+		idle.Stop()
 		if part.Type == fantasy.StreamPartTypeError {
 			err = part.Error
 			break
 		}
-		if part.Type == fantasy.StreamPartTypeFinish {
-			stop = stopReason(part.FinishReason)
-			b.Message().Usage = p.known.price(usage(part.Usage))
-			continue
-		}
-		build(b, part)
+		a.add(part)
+		idle.Reset(p.options.IdleTimeout)
 	}
-	m := b.Message()
+	m := a.Message()
 	switch {
-	case err != nil:
+	case err != nil || inner.Err() != nil:
 		return m, p.failure(ctx, inner, err)
-	case ctx.Err() != nil:
-		return m, context.Cause(ctx)
-	case inner.Err() != nil:
-		return m, p.failure(ctx, inner, context.Cause(inner))
-	case stop == "" || stop == llm.StopError:
-		return m, &llm.Error{Kind: llm.ErrTruncated, Message: "the answer ended without saying why"}
+	case a.finish == "", p.options.Type != Anthropic && end.raw == "":
+		// The library takes whole calls for the end of an answer that broke off.
+		return m, &llm.Error{Kind: llm.ErrTruncated, Message: "the stream ended before the answer did"}
 	}
-	// Calls decide, whatever the provider names as the reason; a cut answer is
-	// always named (hazard PROV-01).
-	if stop != llm.StopLength {
-		stop = llm.StopEnd
-		if len(m.ToolCalls()) > 0 {
-			stop = llm.StopToolUse
-		}
-		for _, call := range m.ToolCalls() {
-			if !json.Valid(call.Arguments) {
-				return m, &llm.Error{Kind: llm.ErrTruncated, Message: "the arguments of a tool call are no JSON: " + call.Name}
-			}
-		}
-	}
-	m.StopReason = stop
-	return m, nil
+	m.StopReason, err = a.stopReason(end.raw)
+	return m, err
 }
 
-// build adds one part of a stream to the answer.
-func build(b *llm.Builder, part fantasy.StreamPart) {
+// answer builds a message from the parts of a stream.
+type answer struct {
+	*llm.Builder
+	provider *provider
+	finish   fantasy.FinishReason // empty until the last part
+	open     map[string][]string  // keys of blocks by the library's id, oldest first
+	streamed map[string]bool      // keys of calls whose arguments came in pieces
+	count    int
+}
+
+func newAnswer(p *provider, emit func(llm.StreamEvent)) *answer {
+	return &answer{
+		Builder:  llm.NewBuilder(p.options.Provider, p.options.Model, time.Now().UnixMilli(), emit),
+		provider: p, open: map[string][]string{}, streamed: map[string]bool{},
+	}
+}
+
+// begin makes a key for a call: an id may come twice in one answer (hazard
+// PROV-03).
+func (a *answer) begin(id string) string {
+	a.count++
+	key := fmt.Sprintf("%s %d", id, a.count)
+	a.open[id] = append(a.open[id], key)
+	return key
+}
+
+// latest is the call of that id that began last.
+func (a *answer) latest(id string) string {
+	if keys := a.open[id]; len(keys) > 0 {
+		return keys[len(keys)-1]
+	}
+	return ""
+}
+
+// end is the call of that id that began first and has not ended.
+func (a *answer) end(id string) string {
+	keys := a.open[id]
+	if len(keys) == 0 {
+		return ""
+	}
+	a.open[id] = keys[1:]
+	return keys[0]
+}
+
+// add adds one part.
+func (a *answer) add(part fantasy.StreamPart) {
 	switch part.Type {
 	case fantasy.StreamPartTypeTextStart:
-		b.Text(part.ID, "")
+		a.Text(part.ID, "")
 	case fantasy.StreamPartTypeTextDelta:
-		b.Text(part.ID, part.Delta)
+		a.Text(part.ID, part.Delta)
 	case fantasy.StreamPartTypeTextEnd:
-		b.TextEnd(part.ID)
-	case fantasy.StreamPartTypeReasoningStart:
-		b.Thinking(part.ID, "")
-	case fantasy.StreamPartTypeReasoningDelta:
-		b.Thinking(part.ID, part.Delta)
+		a.TextEnd(part.ID)
+	case fantasy.StreamPartTypeReasoningStart, fantasy.StreamPartTypeReasoningDelta:
+		a.Thinking(part.ID, part.Delta)
 	case fantasy.StreamPartTypeReasoningEnd:
 		signature, redacted := seal(part)
-		b.ThinkingEnd(part.ID, signature, redacted)
+		a.ThinkingEnd(part.ID, signature, redacted)
 	case fantasy.StreamPartTypeToolInputStart:
-		b.ToolCallStart(part.ID, part.ID, part.ToolCallName)
+		a.ToolCallStart(a.begin(part.ID), part.ID, part.ToolCallName)
 	case fantasy.StreamPartTypeToolInputDelta:
-		b.ToolCallDelta(part.ID, part.Delta)
+		// One wire's adapter names the piece one way, the other another.
+		key, piece := a.latest(part.ID), part.Delta+part.ToolCallInput
+		a.streamed[key] = a.streamed[key] || piece != ""
+		a.ToolCallDelta(key, piece)
 	case fantasy.StreamPartTypeToolCall:
-		b.ToolCallEnd(part.ID, part.ToolCallInput)
+		// The library puts {} for arguments that are no JSON; the pieces are what
+		// the model said (hazard PROV-01).
+		key, whole := a.end(part.ID), part.ToolCallInput
+		if a.streamed[key] {
+			whole = ""
+		}
+		a.ToolCallEnd(key, whole)
+	case fantasy.StreamPartTypeFinish:
+		a.finish = part.FinishReason
+		a.Message().Usage = a.provider.known.price(usage(part.Usage))
 	case fantasy.StreamPartTypeToolInputEnd, fantasy.StreamPartTypeToolResult, fantasy.StreamPartTypeSource,
-		fantasy.StreamPartTypeWarnings, fantasy.StreamPartTypeFinish, fantasy.StreamPartTypeError:
+		fantasy.StreamPartTypeWarnings, fantasy.StreamPartTypeError:
 	}
+}
+
+// stopReason is why a whole answer ended. Calls decide between stop and toolUse,
+// whatever the provider says; an answer that was cut is always named so, and
+// its calls don't run (hazard PROV-01).
+func (a *answer) stopReason(raw string) (llm.StopReason, error) {
+	calls := a.Message().ToolCalls()
+	unfinished := a.Open()
+	switch a.finish {
+	case fantasy.FinishReasonLength:
+		return llm.StopLength, nil
+	case fantasy.FinishReasonContentFilter:
+		return "", &llm.Error{Kind: llm.ErrRefused, Message: "the provider's filter stopped the answer"}
+	case fantasy.FinishReasonError:
+		return "", &llm.Error{Kind: llm.ErrServer, Message: "the provider broke the answer off: " + raw}
+	case fantasy.FinishReasonUnknown, fantasy.FinishReasonOther:
+		if len(calls) > 0 {
+			return "", &llm.Error{Kind: llm.ErrTruncated, Message: fmt.Sprintf("the answer ended with the unknown reason %q", raw)}
+		}
+	case fantasy.FinishReasonStop, fantasy.FinishReasonToolCalls:
+	}
+	switch {
+	case unfinished:
+		return "", &llm.Error{Kind: llm.ErrTruncated, Message: "a part of the answer did not end"}
+	case len(calls) > 0:
+		return llm.StopToolUse, nil
+	}
+	return llm.StopEnd, nil
 }
 
 // seal returns the signature of reasoning, or the data that stands for it.
@@ -116,67 +180,6 @@ func seal(part fantasy.StreamPart) (signature string, redacted bool) {
 	return meta.Signature, false
 }
 
-func stopReason(r fantasy.FinishReason) llm.StopReason {
-	switch r {
-	case fantasy.FinishReasonLength:
-		return llm.StopLength
-	case fantasy.FinishReasonError, fantasy.FinishReasonUnknown:
-		return llm.StopError
-	default:
-		return llm.StopEnd
-	}
-}
-
 func usage(u fantasy.Usage) tool.Usage {
 	return tool.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens, CacheWrite: u.CacheCreationTokens}
-}
-
-// failure classifies what went wrong.
-func (p *provider) failure(ctx, inner context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if errors.Is(context.Cause(inner), errIdle) {
-		return &llm.Error{Kind: llm.ErrIdle, Message: "nothing came for " + p.options.IdleTimeout.String(), Err: err}
-	}
-	e := &llm.Error{Kind: llm.ErrNetwork, Message: err.Error(), Err: err}
-	var pe *fantasy.ProviderError
-	if !errors.As(err, &pe) {
-		return e
-	}
-	e.Status = pe.StatusCode
-	e.RetryAfter = retryAfter(pe.ResponseHeaders)
-	switch {
-	case pe.IsContextTooLarge():
-		e.Kind = llm.ErrOverflow
-	case pe.StatusCode == http.StatusUnauthorized, pe.StatusCode == http.StatusForbidden, pe.AuthError:
-		e.Kind = llm.ErrAuth
-	case pe.StatusCode == http.StatusTooManyRequests:
-		e.Kind = llm.ErrRateLimit
-	case pe.StatusCode == 529, pe.StatusCode == http.StatusServiceUnavailable, pe.TransientError:
-		e.Kind = llm.ErrOverloaded
-	case pe.StatusCode >= http.StatusInternalServerError:
-		e.Kind = llm.ErrServer
-	case pe.StatusCode >= http.StatusBadRequest:
-		e.Kind = llm.ErrInvalid
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		e.Kind = llm.ErrTruncated
-	}
-	return e
-}
-
-// retryAfter reads the header in seconds or as a date (RFC 9110, 10.2.3).
-func retryAfter(headers map[string]string) time.Duration {
-	for name, value := range headers {
-		if !strings.EqualFold(name, "retry-after") {
-			continue
-		}
-		if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
-			return time.Duration(seconds) * time.Second
-		}
-		if at, err := http.ParseTime(value); err == nil {
-			return max(0, time.Until(at))
-		}
-	}
-	return 0
 }

@@ -13,6 +13,9 @@
 //	      - contains: hello
 //	    text: Done.
 //
+// A turn may also have thinking, usage, a stopReason, a delay and an error: the
+// fields of Turn.
+//
 // A turn answers one request. "expect" states what the results of the preceding
 // turn's calls must be, in their order; what is not so ends the run with an
 // *ExpectationError. Strings of answers are templates: {{.Name}} is a variable

@@ -89,11 +89,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.St
 		return m, err
 	}
 	if turn.Error != nil {
-		kind := turn.Error.Kind
-		if kind == "" {
-			kind = llm.ErrServer
-		}
-		return m, &llm.Error{Kind: kind, Status: turn.Error.Status, Message: turn.Error.Message}
+		return m, turn.Error.err()
 	}
 	switch {
 	case turn.StopReason != "":
@@ -241,6 +237,13 @@ func (p *Provider) answer(ctx context.Context, b *llm.Builder, number int, turn 
 		}
 		if c.Arguments == nil {
 			arguments = []byte("{}")
+		}
+		if c.RawArguments != nil {
+			text, err := expand(*c.RawArguments, vars)
+			if err != nil {
+				return err
+			}
+			arguments = []byte(text)
 		}
 		id := c.ID
 		if id == "" {
