@@ -1,13 +1,13 @@
 package docker
 
 import (
-	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
-	"net"
-	"path/filepath"
+	"io"
+	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -17,19 +17,20 @@ import (
 // This file alone knows the client library, so that its successor can take its
 // place (hazard DKX-09).
 
-// daemon is what the backend needs of a Docker daemon. Errors are those of the
-// library; notFound and others below classify them.
+// daemon is what the backend needs of a Docker daemon. Every call ends when its
+// ctx does. The errors are classified by notFound and unreachable.
 type daemon interface {
 	// Inspect describes a container by name or id.
 	Inspect(ctx context.Context, name string) (state, error)
 	// CreateExec prepares a process in a container.
 	CreateExec(ctx context.Context, id string, p process) (exec string, err error)
-	// Attach starts a prepared process and returns its streams.
+	// Attach starts a prepared process and returns its streams, which live on
+	// when ctx ends.
 	Attach(ctx context.Context, exec string) (*stream, error)
-	// InspectExec returns how a process ended; the code is nil while it runs.
-	InspectExec(ctx context.Context, exec string) (code *int, err error)
-	// Version names the daemon's version.
-	Version(ctx context.Context) (string, error)
+	// InspectExec returns how far a process is.
+	InspectExec(ctx context.Context, exec string) (execState, error)
+	// Version names the daemon's version and that of the API in use.
+	Version(ctx context.Context) (daemonVersion, error)
 	Close() error
 }
 
@@ -42,7 +43,6 @@ type state struct {
 	OOM     bool
 	Status  string // as the daemon spells it
 	Code    int    // of the main process, if it has ended
-	Image   string
 	Dir     string // the image's working folder
 	Started string // changes when it is restarted
 }
@@ -52,58 +52,76 @@ type process struct {
 	Argv []string
 	User string
 	Env  []string
-	Dir  string
 }
 
-// stream is an attached process: output is multiplexed, input may be closed in
-// one direction where the connection can.
-type stream struct {
-	conn   net.Conn
-	reader *bufio.Reader
+// execState is how far a process is. A code that the daemon does not give is
+// nil: it is not 0 (hazard DKX-02).
+type execState struct {
+	Running bool
+	Code    *int `json:"ExitCode"`
 }
 
-func (s *stream) Read(p []byte) (int, error)  { return s.reader.Read(p) }
-func (s *stream) Write(p []byte) (int, error) { return s.conn.Write(p) }
-func (s *stream) Close() error                { return s.conn.Close() }
-
-// CloseWrite ends the input if the connection can close one direction.
-func (s *stream) CloseWrite() error {
-	if c, ok := s.conn.(interface{ CloseWrite() error }); ok {
-		return c.CloseWrite()
-	}
-	return nil
+// daemonVersion is what a daemon says of itself.
+type daemonVersion struct {
+	Engine string // such as 20.10.24
+	API    string // in use, such as 1.41
+	OS     string
 }
 
-// endpoint is where a daemon listens.
-type endpoint struct {
-	Host   string // unix:///path, tcp://host:port …
-	Source string // where the choice comes from
-	TLS    string // folder with ca.pem, cert.pem and key.pem; empty for none
-	Dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+// library is a daemon by way of the client library.
+type library struct {
+	*client.Client
+	wire       wire
+	pinned     bool // the version of the API is not negotiated
+	negotiated atomic.Bool
 }
 
-type library struct{ *client.Client }
-
-// connect prepares a client; the version is negotiated at the first call
-// (hazard DKX-03).
+// connect prepares a client without reaching out.
 func connect(e endpoint) (daemon, error) {
-	options := []client.Opt{client.WithAPIVersionNegotiation()}
-	if e.Dial != nil {
-		options = append(options, client.WithHost("http://daemon"), client.WithDialContext(e.Dial))
-	} else {
-		options = append(options, client.WithHost(e.Host))
+	w, err := newWire(e)
+	if err != nil {
+		return nil, err
 	}
-	if e.TLS != "" {
-		options = append(options, client.WithTLSClientConfig(filepath.Join(e.TLS, "ca.pem"), filepath.Join(e.TLS, "cert.pem"), filepath.Join(e.TLS, "key.pem")))
+	options := []client.Opt{
+		client.WithHTTPClient(&http.Client{Transport: w.transport(), CheckRedirect: client.CheckRedirect}),
+		client.WithHost(w.host),
+	}
+	if w.dial != nil {
+		options = append(options, client.WithDialContext(w.dialAny)) // WithHost has set another
+	}
+	if e.API != "" {
+		options = append(options, client.WithVersion(e.API))
 	}
 	c, err := client.NewClientWithOpts(options...)
 	if err != nil {
 		return nil, err
 	}
-	return library{c}, nil
+	if w.dial == nil {
+		w.dial = c.Dialer() // a named pipe
+	}
+	return &library{Client: c, wire: w, pinned: e.API != ""}, nil
 }
 
-func (l library) Inspect(ctx context.Context, name string) (state, error) {
+// negotiate settles the version of the API before the first request. A failure
+// settles nothing (hazard DKX-03).
+func (l *library) negotiate(ctx context.Context) error {
+	if l.pinned || l.negotiated.Load() {
+		return nil
+	}
+	ping, err := l.Ping(ctx)
+	if err != nil {
+		return err
+	}
+	l.NegotiateAPIVersionPing(ping)
+	l.negotiated.Store(true)
+	return nil
+}
+
+// Inspect implements daemon.
+func (l *library) Inspect(ctx context.Context, name string) (state, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return state{}, err
+	}
 	c, err := l.ContainerInspect(ctx, name)
 	if err != nil {
 		return state{}, err
@@ -116,47 +134,71 @@ func (l library) Inspect(ctx context.Context, name string) (state, error) {
 		Status: c.State.Status, Code: c.State.ExitCode, Started: c.State.StartedAt,
 	}
 	if c.Config != nil {
-		s.Image, s.Dir = c.Config.Image, c.Config.WorkingDir
+		s.Dir = c.Config.WorkingDir
 	}
 	return s, nil
 }
 
-func (l library) CreateExec(ctx context.Context, id string, p process) (string, error) {
+// CreateExec implements daemon.
+func (l *library) CreateExec(ctx context.Context, id string, p process) (string, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return "", err
+	}
 	r, err := l.ContainerExecCreate(ctx, id, container.ExecOptions{
-		Cmd: p.Argv, User: p.User, Env: p.Env, WorkingDir: p.Dir, AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		Cmd: p.Argv, User: p.User, Env: p.Env, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 	})
 	return r.ID, err
 }
 
-func (l library) Attach(ctx context.Context, exec string) (*stream, error) {
-	r, err := l.ContainerExecAttach(ctx, exec, container.ExecAttachOptions{})
-	if err != nil {
+// Attach implements daemon. The library's own call can't be ended while the
+// daemon does not answer (hazard DKX-06).
+func (l *library) Attach(ctx context.Context, exec string) (*stream, error) {
+	if err := l.negotiate(ctx); err != nil {
 		return nil, err
 	}
-	return &stream{conn: r.Conn, reader: r.Reader}, nil
+	return l.wire.upgrade(ctx, l.path(exec, "start"), strings.NewReader(`{"Detach":false,"Tty":false}`))
 }
 
-func (l library) InspectExec(ctx context.Context, exec string) (*int, error) {
-	// The typed call makes 0 of a missing code (hazard DKX-02); "running" tells
-	// them apart only once the process has begun, which the attached stream's
-	// end proves.
-	r, err := l.ContainerExecInspect(ctx, exec)
+// InspectExec implements daemon. The library's own call makes 0 of a code that
+// is not there.
+func (l *library) InspectExec(ctx context.Context, exec string) (execState, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return execState{}, err
+	}
+	var s execState
+	req, err := l.wire.request(ctx, http.MethodGet, l.path(exec, "json"), nil)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	if r.Running || r.Pid == 0 && r.ExitCode == 0 {
-		return nil, nil //nolint:nilnil // no code yet is no error
+	resp, err := l.HTTPClient().Do(req)
+	if err != nil {
+		return s, err
 	}
-	return &r.ExitCode, nil
+	defer func() { _ = resp.Body.Close() }() // it was only read
+	if resp.StatusCode != http.StatusOK {
+		return s, answered(resp)
+	}
+	return s, json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&s)
 }
 
-func (l library) Version(ctx context.Context) (string, error) {
+func (l *library) path(exec, action string) string {
+	return "/v" + l.ClientVersion() + "/exec/" + exec + "/" + action
+}
+
+// Version implements daemon.
+func (l *library) Version(ctx context.Context) (daemonVersion, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return daemonVersion{}, err
+	}
 	v, err := l.ServerVersion(ctx)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s (API %s)", v.Version, l.ClientVersion()), nil
+	return daemonVersion{Engine: v.Version, API: l.ClientVersion(), OS: v.Os}, err
 }
 
-func notFound(err error) bool    { return errdefs.IsNotFound(err) }
-func unreachable(err error) bool { return client.IsErrConnectionFailed(err) }
+// notFound reports that the daemon does not know what it was asked about.
+func notFound(err error) bool {
+	var status *statusError
+	return errdefs.IsNotFound(err) || errors.As(err, &status) && status.code == http.StatusNotFound
+}
+
+// unreachable reports that the daemon was not reached.
+func unreachable(err error) bool { return client.IsErrConnectionFailed(err) || dialFailed(err) }

@@ -11,32 +11,40 @@ import (
 // bytes, length in big-endian) and payload; Docker Engine API, "Attach to a
 // container", stream format.
 const (
-	frameStdin  = 0
+	frameStdin  = 0 // written to stdout, says the documentation
 	frameStdout = 1
 	frameStderr = 2
 	frameSystem = 3 // an error of the daemon
 )
 
+// maxFrame bounds a frame. Daemons send some kilobytes; a length beyond this is
+// the payload of a raw stream that was taken for a header.
+const maxFrame = 16 << 20
+
 // errFrame is a header that no daemon sends.
 var errFrame = errors.New("corrupt frame in the output stream")
 
+// errCut is a stream that ends within a frame.
+var errCut = errors.New("the output stream ends within a frame")
+
 // demultiplex delivers a stream's payload in blocks until its end. A header
 // that can't be right is an error at once; memory does not follow what a header
-// claims (hazard DKX-05).
+// claims (hazard DKX-05). A nil function discards.
 func demultiplex(r io.Reader, stdout, stderr func([]byte)) error {
 	header := make([]byte, 8)
 	buf := make([]byte, 64<<10)
 	for {
 		if _, err := io.ReadFull(r, header); err != nil {
-			if errors.Is(err, io.EOF) {
+			switch {
+			case errors.Is(err, io.ErrUnexpectedEOF):
+				return errCut
+			case errors.Is(err, io.EOF):
 				return nil
-			}
-			if errors.Is(err, io.ErrUnexpectedEOF) {
-				return fmt.Errorf("%w: it ends within a header", errFrame)
 			}
 			return err
 		}
-		if header[0] > frameSystem || header[1] != 0 || header[2] != 0 || header[3] != 0 {
+		size := int64(binary.BigEndian.Uint32(header[4:]))
+		if header[0] > frameSystem || header[1] != 0 || header[2] != 0 || header[3] != 0 || size > maxFrame {
 			return fmt.Errorf("%w: header %x", errFrame, header)
 		}
 		deliver := stdout
@@ -44,22 +52,29 @@ func demultiplex(r io.Reader, stdout, stderr func([]byte)) error {
 		case frameStderr:
 			deliver = stderr
 		case frameSystem:
-			return systemError(r, int64(binary.BigEndian.Uint32(header[4:])))
+			return systemError(r, size)
 		}
-		for left := int64(binary.BigEndian.Uint32(header[4:])); left > 0; {
-			n, err := r.Read(buf[:min(left, int64(len(buf)))])
-			if n > 0 && deliver != nil {
-				deliver(buf[:n])
-			}
-			left -= int64(n)
-			if err != nil && left > 0 {
-				if errors.Is(err, io.EOF) {
-					return fmt.Errorf("%w: it ends within a frame", errFrame)
-				}
-				return err
-			}
+		if err := payload(r, size, buf, deliver); err != nil {
+			return err
 		}
 	}
+}
+
+func payload(r io.Reader, size int64, buf []byte, deliver func([]byte)) error {
+	for size > 0 {
+		n, err := r.Read(buf[:min(size, int64(len(buf)))])
+		if n > 0 && deliver != nil {
+			deliver(buf[:n])
+		}
+		size -= int64(n)
+		if err != nil && size > 0 {
+			if errors.Is(err, io.EOF) {
+				return errCut
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // systemError reads the daemon's own message.

@@ -18,20 +18,31 @@ import (
 
 const defaultHost = "unix:///var/run/docker.sock"
 
+// endpoint is where a daemon listens.
+type endpoint struct {
+	Host   string // unix:///path, tcp://host:port …
+	Source string // where the choice comes from
+	TLS    string // folder with ca.pem, cert.pem and key.pem; empty for none
+	API    string // version that DOCKER_API_VERSION demands; empty: negotiated
+	Dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// String names the daemon in sentences.
+func (e endpoint) String() string { return fmt.Sprintf("%s (%s)", e.Host, e.Source) }
+
 // resolveEndpoint finds the daemon: option, DOCKER_HOST, the context that
 // DOCKER_CONTEXT or the configuration names, the default (hazard DKX-11).
 func resolveEndpoint(o Options) (endpoint, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	e := endpoint{Host: o.Host, Source: "the option"}
+	e := endpoint{Host: o.Host, Source: "as configured"}
 	if e.Host == "" {
-		e = endpoint{Host: o.Getenv("DOCKER_HOST"), Source: "DOCKER_HOST"}
-		if e.Host != "" && o.Getenv("DOCKER_TLS_VERIFY") != "" {
-			e.TLS = o.Getenv("DOCKER_CERT_PATH")
-			if e.TLS == "" {
-				e.TLS = configDir(o)
-			}
+		e = endpoint{Host: o.Getenv("DOCKER_HOST"), Source: "from DOCKER_HOST"}
+	}
+	if e.Host != "" && o.Getenv("DOCKER_TLS_VERIFY") != "" && strings.HasPrefix(e.Host, "tcp://") {
+		if e.TLS = o.Getenv("DOCKER_CERT_PATH"); e.TLS == "" {
+			e.TLS = configDir(o)
 		}
 	}
 	if e.Host == "" {
@@ -43,9 +54,10 @@ func resolveEndpoint(o Options) (endpoint, error) {
 	if e.Host == "" {
 		e = endpoint{Host: defaultHost, Source: "the default"}
 	}
+	e.API = strings.TrimPrefix(o.Getenv("DOCKER_API_VERSION"), "v")
 	if strings.HasPrefix(e.Host, "ssh://") {
 		if o.Dial == nil {
-			return endpoint{}, refuse(e, "the daemon at %s is behind SSH, which is not set up here; name its socket or a tcp:// address", e.Host)
+			return endpoint{}, refuse(e, "the Docker daemon at %s is behind SSH, which is not set up here; name its socket or a tcp:// address", e)
 		}
 		e.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx, e.Host) }
 	}
@@ -57,6 +69,9 @@ func refuse(e endpoint, format string, args ...any) error {
 }
 
 func configDir(o Options) string {
+	if o.ConfigDir != "" {
+		return o.ConfigDir
+	}
 	if dir := o.Getenv("DOCKER_CONFIG"); dir != "" {
 		return dir
 	}
@@ -91,7 +106,7 @@ func contextEndpoint(o Options) (endpoint, error) {
 	if err := readJSON(filepath.Join(dir, "contexts", "meta", id, "meta.json"), &meta); err != nil || meta.Endpoints.Docker.Host == "" {
 		return endpoint{}, refuse(endpoint{}, "the docker context %q can't be read in %s; docker context ls lists those that exist", name, dir)
 	}
-	e := endpoint{Host: meta.Endpoints.Docker.Host, Source: "the docker context " + name}
+	e := endpoint{Host: meta.Endpoints.Docker.Host, Source: "from the docker context " + name}
 	if tls := filepath.Join(dir, "contexts", "tls", id, "docker"); exists(tls) {
 		e.TLS = tls
 	}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"net"
 	"time"
-
-	"github.com/piremote/piremote/tools/ops"
 )
 
 // Options says which container and folder to open. Only Container is required.
 type Options struct {
-	// Container is a name or an id.
+	// Container is a name, or an id of at least twelve digits.
 	Container string
 	// Dir is the absolute working folder; empty means the image's, else "/".
 	Dir string
@@ -20,33 +18,37 @@ type Options struct {
 	User string
 	// Env is added to the environment of commands, as "NAME=value".
 	Env []string
+	// ShellPath is the POSIX shell in the container; empty means /bin/sh.
+	ShellPath string
 
 	// Host is the daemon, such as unix:///var/run/docker.sock; empty means as
-	// the docker command finds it.
+	// the docker command finds it: DOCKER_HOST, else the context that
+	// DOCKER_CONTEXT or its configuration names, else the default socket.
 	Host string
 	// Getenv reads the client's environment (DOCKER_HOST, DOCKER_CONTEXT,
-	// DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY); nil means that it is empty.
+	// DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY, DOCKER_API_VERSION);
+	// nil means that it is empty.
 	Getenv func(string) string
 	// Home is the home of the client's user, where .docker is.
 	Home string
+	// ConfigDir is the docker command's folder of configuration; empty means
+	// DOCKER_CONFIG, else .docker in Home.
+	ConfigDir string
 	// Dial reaches daemons whose host is an ssh:// address; nil refuses them.
 	Dial func(ctx context.Context, host string) (net.Conn, error)
 	// Timeout bounds each request to the daemon that is not a command; 0 means 15 s.
 	Timeout time.Duration
+	// Notice takes sentences for the user that are no errors, such as that the
+	// container was restarted; it may be called from any goroutine. Nil drops them.
+	Notice func(string)
 }
 
-// Workspace is an open container. Its methods may be called concurrently.
-type Workspace struct {
-	daemon daemon
-	target target
-	set    ops.Set
-	close  func(ctx context.Context) error
-}
+const defaultTimeout = 15 * time.Second
 
 // target is the pinned container.
 type target struct {
 	endpoint endpoint
-	id       string
+	id       string // full
 	name     string
-	label    string
+	label    string // of the workspace, such as docker://name/dir
 }

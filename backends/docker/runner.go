@@ -3,10 +3,10 @@ package docker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/piremote/piremote/backends/internal/posix"
@@ -20,9 +20,24 @@ type runner struct {
 	user    string
 	env     []string
 	timeout time.Duration // of requests that are no command
+	notice  func(string)
+	// keepInput leaves the input open, where ending it ends the output too. It
+	// is set when something looks like that; scripts know the length of their
+	// input (hazard DKX-04).
+	keepInput atomic.Bool
+
+	mu      sync.Mutex
+	started string // when the container was, as last seen
 }
 
-// watchInterval is how often a silent command's container is looked at, and
+// call is one process under way.
+type call struct {
+	*runner
+	exec    string // its id
+	started string // when the container was started, before the process; empty if unknown
+}
+
+// watchInterval is how often a silent command's container is looked at;
 // codePolls and codeDelay bound the wait for an exit code.
 const (
 	watchInterval = 2 * time.Second
@@ -30,261 +45,233 @@ const (
 	codeDelay     = 50 * time.Millisecond
 )
 
-// Run starts p by an exec that is attached from its start.
+// Run implements posix.Runner by an exec that is attached from its start. An
+// exec can't be ended from outside (hazard DKX-01): when ctx ends only the
+// connection is closed.
 func (r *runner) Run(ctx context.Context, p posix.Process) (posix.Status, error) {
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return posix.Status{}, context.Cause(ctx)
 	}
-	id, err := r.create(ctx, p)
+	c, s, err := r.start(ctx, p.Argv)
 	if err != nil {
 		return posix.Status{}, err
 	}
-	attached, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel() // ends the exchange of headers, if it still goes on
-	start := make(chan attachResult, 1)
-	go func() {
-		s, err := r.daemon.Attach(attached, id)
-		start <- attachResult{s, err}
-	}()
-	var s *stream
-	select {
-	case a := <-start:
-		if a.err != nil {
-			return posix.Status{}, r.explain(ctx, a.err, "start a command")
+	begin := &beginning{}
+	stdout := p.Stdout
+	p.Stdout = func(b []byte) {
+		begin.add(b)
+		if stdout != nil {
+			stdout(b)
 		}
-		s = a.stream
-	case <-ctx.Done():
-		cancel()
-		go abandon(start)
-		return posix.Status{}, context.Cause(ctx)
 	}
-	var text tail
-	deliver := p
-	if p.Stdout == nil {
-		deliver.Stdout = func([]byte) {}
-	}
-	inner := deliver.Stdout
-	deliver.Stdout = func(b []byte) { text.add(b); inner(b) }
-	err = r.stream(ctx, s, deliver)
-	if err != nil {
+	if err := c.pump(ctx, s, p); err != nil {
 		return posix.Status{}, err
 	}
-	return r.code(ctx, id, &text)
+	return c.code(ctx, begin.String())
 }
 
-type attachResult struct {
-	stream *stream
-	err    error
-}
-
-// abandon closes a stream that arrives after its caller has gone.
-func abandon(start <-chan attachResult) {
-	if a := <-start; a.err == nil {
-		_ = a.stream.Close()
-	}
-}
-
-func (r *runner) create(ctx context.Context, p posix.Process) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+// start prepares and starts a process. Until its input is sent it has done
+// nothing, so that every error here means that nothing happened.
+func (r *runner) start(ctx context.Context, argv []string) (*call, *stream, error) {
+	bounded, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	id, err := r.daemon.CreateExec(ctx, r.target.id, process{Argv: p.Argv, User: r.user, Env: r.env})
+	c := &call{runner: r}
+	var seen sync.WaitGroup
+	seen.Go(func() { c.started = r.sight(bounded) }) // meanwhile
+	id, err := r.daemon.CreateExec(bounded, r.target.id, process{Argv: argv, User: r.user, Env: r.env})
 	if err != nil {
-		return "", r.explain(ctx, err, "prepare a command")
+		cancel()
+		seen.Wait()
+		return nil, nil, r.explain(ctx, err, "prepare a command")
 	}
-	return id, nil
+	seen.Wait()
+	c.exec = id
+	s, err := r.daemon.Attach(bounded, id)
+	if err != nil {
+		return nil, nil, r.explain(ctx, err, "start a command")
+	}
+	return c, s, nil
 }
 
-// stream sends the input and delivers the output until it ends, ctx ends, or
-// the container does.
-func (r *runner) stream(ctx context.Context, s *stream, p posix.Process) error {
+// pump sends the input and delivers the output until it ends, ctx ends, or the
+// container does.
+func (c *call) pump(ctx context.Context, s *stream, p posix.Process) error {
+	watchCtx, cancel := context.WithCancel(ctx)
 	gate := &gate{}
 	ended := make(chan error, 1)
-	var group sync.WaitGroup
-	group.Go(func() { ended <- demultiplex(s, gate.wrap(p.Stdout), gate.wrap(p.Stderr)) })
-	group.Go(func() {
+	gone := make(chan error, 1)
+	var own, input sync.WaitGroup
+	own.Go(func() { ended <- demultiplex(s, gate.wrap(p.Stdout), gate.wrap(p.Stderr)) })
+	own.Go(func() {
+		if err := c.watch(watchCtx); err != nil {
+			gone <- err
+		}
+	})
+	input.Go(func() {
 		if p.Stdin != nil {
 			_, _ = io.Copy(s, p.Stdin) // the process may end without reading all
 		}
-		_ = s.CloseWrite()
+		if !c.keepInput.Load() {
+			_ = s.CloseWrite() // it may have ended
+		}
 	})
 	defer func() {
 		gate.close()
-		_ = s.Close()
+		cancel()
+		_ = s.Close() // ends the reading and the writing
+		own.Wait()
 		if p.Stdin == nil {
-			group.Wait()
-			return
+			input.Wait() // else a Read of the caller's reader may still be under way
 		}
-		go group.Wait() // a reader of the caller's may still be in a Read
 	}()
-	watch := time.NewTicker(watchInterval)
-	defer watch.Stop()
-	for {
+	select {
+	case err := <-ended:
+		return c.broken(ctx, err)
+	case err := <-gone:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// watch looks at the container until ctx ends; a stream tells nothing of a
+// container that is paused, nor of a daemon behind a connection that is half
+// open (hazards DKX-06, DKX-07).
+func (c *call) watch(ctx context.Context) error {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for silent := 0; ; {
 		select {
-		case err := <-ended:
-			if errors.Is(err, errFrame) {
-				if gone := r.gone(ctx); gone != nil {
-					return gone
-				}
-				return r.fault(ops.KindProtocol, err, "%s: %v", r.target.label, err)
-			}
-			if err != nil {
-				return r.lost(ctx, err)
-			}
-			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-watch.C:
-			if err := r.gone(ctx); err != nil {
-				return err
-			}
+			return nil
+		case <-ticker.C:
+		}
+		err := c.look(ctx, c.started)
+		switch {
+		case err == nil:
+			silent = 0
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, context.DeadlineExceeded) && silent == 0:
+			silent++ // a busy daemon may be slow once
+		default:
+			return c.lost(err)
 		}
 	}
+}
+
+// broken is the error of an output stream that ended with err; nil if it ended
+// as it should.
+func (c *call) broken(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if gone := c.look(ctx, c.started); gone != nil && ctx.Err() == nil {
+		return c.lost(gone)
+	}
+	if errors.Is(err, errFrame) {
+		return c.fault(ops.KindProtocol, err, "the Docker daemon at %s broke the protocol: %v", c.target.endpoint, err)
+	}
+	return c.fault(ops.KindOutcomeUnknown, err, "the connection to %s was lost while a command was under way (%v); whether it took effect is not known", c.target.label, err)
 }
 
 // code waits, with a bound, for the exit code of a process whose output has
 // ended. A missing one is never 0 (hazard DKX-02).
-func (r *runner) code(ctx context.Context, exec string, text *tail) (posix.Status, error) {
+func (c *call) code(ctx context.Context, begin string) (posix.Status, error) {
 	ticker := time.NewTicker(codeDelay)
 	defer ticker.Stop()
+	running := false
 	for range codePolls {
-		code, err := r.inspect(ctx, exec)
-		if err != nil {
-			return posix.Status{}, r.explain(ctx, err, "ask how a command ended")
+		s, err := c.inspect(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return posix.Status{}, context.Cause(ctx)
+		case err != nil:
+			return posix.Status{}, c.noCode(ctx, err)
+		case !s.Running && s.Code != nil:
+			return c.conclude(ctx, *s.Code, begin)
 		}
-		if code != nil {
-			if start := startFailure(*code, text.String()); start != "" {
-				return posix.Status{}, r.fault(ops.KindNoShell, nil, "there is no shell in container %s: %s", r.target.name, start)
-			}
-			return status(*code), nil
-		}
+		running = s.Running
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return posix.Status{}, context.Cause(ctx)
 		}
-		if err := r.gone(ctx); err != nil {
-			return posix.Status{}, err
+	}
+	if running {
+		c.keepInput.Store(true)
+		return posix.Status{}, c.noCode(ctx, errors.New("its output ended while it was running"))
+	}
+	return posix.Status{}, c.noCode(ctx, nil)
+}
+
+// conclude judges an exit code. Only a high one can be that of a process which
+// could not be started, or which ended with its container.
+func (c *call) conclude(ctx context.Context, code int, begin string) (posix.Status, error) {
+	if code < 126 {
+		return posix.Status{Code: code}, nil
+	}
+	if begin == "" {
+		c.keepInput.Store(true)
+	}
+	if err := c.startFailure(code, begin); err != nil {
+		return posix.Status{}, err
+	}
+	if gone := c.look(ctx, c.started); gone != nil {
+		if ctx.Err() != nil {
+			return posix.Status{}, context.Cause(ctx)
 		}
+		return posix.Status{}, c.lost(gone)
 	}
-	return posix.Status{}, r.fault(ops.KindNoStatus, nil, "no exit status received from container %s", r.target.name)
+	return posix.Status{Code: code, Signal: signals()[code-128]}, nil
 }
 
-func (r *runner) inspect(ctx context.Context, exec string) (*int, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	return r.daemon.InspectExec(ctx, exec)
-}
-
-// status reads 128+n as the end by signal n, as a shell reports it.
-func status(code int) posix.Status {
-	names := map[int]string{1: "HUP", 2: "INT", 3: "QUIT", 6: "ABRT", 9: "KILL", 11: "SEGV", 13: "PIPE", 14: "ALRM", 15: "TERM"}
-	return posix.Status{Code: code, Signal: names[code-128]}
-}
-
-// startFailure recognises a process that the runtime could not start; its only
-// trace is the exit code 126 or 127 with a text of the runtime's own.
-func startFailure(code int, text string) string {
-	if code != 126 && code != 127 {
-		return ""
+// noCode is the error of a process that ended without an exit code.
+func (c *call) noCode(ctx context.Context, err error) error {
+	if gone := c.look(ctx, c.started); gone != nil && ctx.Err() == nil {
+		return c.lost(gone)
 	}
-	for _, sign := range []string{"OCI runtime exec failed", "exec failed: "} {
-		if i := strings.Index(text, sign); i >= 0 {
-			return strings.TrimSpace(text[i:])
-		}
-	}
-	return ""
-}
-
-// gone reports why the container can't go on, or nil.
-func (r *runner) gone(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
-	defer cancel()
-	s, err := r.daemon.Inspect(ctx, r.target.id)
+	detail := ""
 	if err != nil {
-		return r.explain(ctx, err, "look at the container")
+		detail = ": " + err.Error()
 	}
-	return r.stopped(s)
+	return c.fault(ops.KindNoStatus, err, "no exit status received from container %s%s", c.target.name, detail)
 }
 
-// stopped is the error of a container that does not run (hazard DKX-07).
-func (r *runner) stopped(s state) error {
-	switch {
-	case s.Paused:
-		return r.fault(ops.KindUnavailable, nil, "container %s is paused: docker unpause %s", s.Name, s.Name)
-	case !s.Running && s.OOM:
-		return r.fault(ops.KindUnavailable, nil, "container %s ran out of memory and was ended (exit code %d)", s.Name, s.Code)
-	case !s.Running:
-		return r.fault(ops.KindUnavailable, nil, "container %s is not running (%s, exit code %d): docker start %s", s.Name, s.Status, s.Code, s.Name)
-	}
-	return nil
+func (c *call) inspect(ctx context.Context) (execState, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.daemon.InspectExec(ctx, c.exec)
 }
 
-// lost is the error of a stream that broke.
-func (r *runner) lost(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// startFailure recognises a process that could not be started; its only trace
+// is the exit code 126 or 127 with the daemon's text as the output. The output
+// of a process of ours begins with a mark.
+func (r *runner) startFailure(code int, output string) error {
+	daemons := false
+	for _, begin := range []string{"OCI runtime exec failed", "unable to find user ", "unable to find group "} {
+		daemons = daemons || strings.HasPrefix(output, begin)
 	}
-	if gone := r.gone(ctx); gone != nil {
-		return gone
-	}
-	return r.fault(ops.KindOutcomeUnknown, err, "the connection to %s was lost: %v", r.target.label, err)
-}
-
-// explain names what is wrong when a request to the daemon fails.
-func (r *runner) explain(ctx context.Context, err error, what string) error {
-	switch {
-	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return context.Cause(ctx)
-	case notFound(err):
-		return r.fault(ops.KindUnavailable, err, "container %s does not exist on %s; docker ps lists those that do", r.target.name, r.target.endpoint.Host)
-	case unreachable(err):
-		return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s (%s) can't be reached: %v", r.target.endpoint.Host, r.target.endpoint.Source, err)
-	}
-	if s, ierr := r.daemon.Inspect(context.WithoutCancel(ctx), r.target.id); ierr == nil {
-		if gone := r.stopped(s); gone != nil {
-			return gone
-		}
-	}
-	return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s refused to %s: %v", r.target.endpoint.Host, what, err)
-}
-
-func (r *runner) fault(kind ops.Kind, err error, format string, args ...any) error {
-	return &ops.TransportError{Kind: kind, Target: r.target.label, Err: err, Msg: fmt.Sprintf(format, args...)}
-}
-
-// gate lets output through until it is closed.
-type gate struct {
-	mu     sync.Mutex
-	closed bool
-}
-
-func (g *gate) wrap(deliver func([]byte)) func([]byte) {
-	if deliver == nil {
+	if code != 126 && code != 127 || !daemons {
 		return nil
 	}
-	return func(p []byte) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if !g.closed {
-			deliver(p)
+	text := strings.TrimSpace(output)
+	kind := ops.KindUnavailable
+	for _, sign := range []string{"no such file or directory", "executable file not found", "permission denied", "exec format error"} {
+		if strings.Contains(text, sign) {
+			kind = ops.KindNoShell
 		}
 	}
-}
-
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
-}
-
-// tail keeps the end of an output, where the runtime's own text would be.
-type tail struct{ b []byte }
-
-func (t *tail) add(p []byte) {
-	t.b = append(t.b, p...)
-	if extra := len(t.b) - 2048; extra > 0 {
-		t.b = append([]byte(nil), t.b[extra:]...)
+	if kind == ops.KindNoShell {
+		return r.fault(kind, nil, "there is no usable shell in container %s, and a workspace needs one: %s", r.target.name, text)
 	}
+	return r.fault(kind, nil, "a command can't be started in container %s: %s", r.target.name, text)
 }
 
-func (t *tail) String() string { return string(t.b) }
+// signals names those by which a process commonly ends.
+func signals() map[int]string {
+	return map[int]string{1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL", 11: "SEGV", 13: "PIPE", 14: "ALRM", 15: "TERM"}
+}

@@ -11,43 +11,58 @@ import (
 	"github.com/piremote/piremote/tools/ops"
 )
 
+// Workspace is an open container. Its methods may be called concurrently.
+type Workspace struct {
+	daemon daemon
+	set    ops.Set
+	close  func(ctx context.Context) error
+}
+
 // Open pins a running container and its folder. What is not there or does not
-// run is a *ops.TransportError of KindUnavailable that names it.
+// run is a *ops.TransportError of KindUnavailable that names it; a container
+// without a shell is one of KindNoShell.
 func Open(ctx context.Context, o Options) (*Workspace, error) {
-	if o.Timeout <= 0 {
-		o.Timeout = 15 * time.Second
-	}
-	if o.Container == "" {
-		return nil, refuse(endpoint{}, "no container is named: write docker://CONTAINER/path")
-	}
-	e, err := resolveEndpoint(o)
+	r, s, err := reach(ctx, o)
 	if err != nil {
+		if r != nil {
+			_ = r.daemon.Close() // the reason counts
+		}
 		return nil, err
 	}
-	d, err := connect(e)
+	w, err := open(ctx, o, r, s)
 	if err != nil {
-		return nil, refuse(e, "the Docker endpoint %s (%s) is not usable: %v", e.Host, e.Source, err)
-	}
-	w, err := open(ctx, o, e, d)
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		_ = r.daemon.Close() // the reason counts
+		return nil, err
 	}
 	return w, nil
 }
 
-func open(ctx context.Context, o Options, e endpoint, d daemon) (*Workspace, error) {
-	r := &runner{
-		daemon: d, user: o.User, env: o.Env, timeout: o.Timeout,
-		target: target{endpoint: e, id: o.Container, name: o.Container, label: "docker://" + o.Container},
+// reach finds the daemon and the container. A runner beside an error has
+// a client of the daemon, to be closed.
+func reach(ctx context.Context, o Options) (*runner, state, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
 	}
-	s, err := r.look(ctx)
+	if o.Container == "" {
+		return nil, state{}, refuse(endpoint{}, "no container is named: write docker://CONTAINER/path")
+	}
+	e, err := resolveEndpoint(o)
 	if err != nil {
-		return nil, err
+		return nil, state{}, err
 	}
-	r.target.id, r.target.name = s.ID, s.Name
-	if err := r.stopped(s); err != nil {
-		return nil, err
+	d, err := connect(e)
+	if err != nil {
+		return nil, state{}, refuse(e, "the Docker endpoint %s is not usable: %v", e, err)
 	}
+	r := &runner{
+		daemon: d, user: o.User, env: o.Env, timeout: o.Timeout, notice: o.Notice,
+		target: target{endpoint: e, name: o.Container, label: "docker://" + o.Container},
+	}
+	s, err := r.find(ctx, o.Container)
+	return r, s, err
+}
+
+func open(ctx context.Context, o Options, r *runner, s state) (*Workspace, error) {
 	dir := o.Dir
 	if dir == "" {
 		dir = s.Dir
@@ -56,29 +71,28 @@ func open(ctx context.Context, o Options, e endpoint, d daemon) (*Workspace, err
 		dir = "/"
 	}
 	if !path.IsAbs(dir) {
-		return nil, refuse(e, "the folder %q of container %s is not absolute: write docker://%s/path", dir, s.Name, s.Name)
+		return nil, refuse(r.target.endpoint, "the folder %q of container %s is not absolute: write docker://%s/path", dir, s.Name, s.Name)
 	}
 	root := o.Root
 	if root == "" {
 		root = dir
 	}
 	r.target.label = "docker://" + s.Name + strings.TrimSuffix(dir, "/")
-	engine, err := posix.New(ctx, posix.Options{Runner: r, Dir: dir, Root: root, Label: r.target.label, Backend: "docker"})
+	po := posix.Options{Runner: r, Dir: dir, Root: root, Label: r.target.label, Backend: "docker", Shell: o.ShellPath}
+	engine, err := posix.New(ctx, po)
+	if kind := ops.KindOf(err); kind == ops.KindNoStatus || kind == ops.KindProtocol || kind == ops.KindNoShell {
+		// Something on the way may close all when the input ends (hazard
+		// DKX-04); how that looks depends on how far the process was.
+		r.keepInput.Store(true)
+		var again error
+		if engine, again = posix.New(ctx, po); again == nil {
+			err = nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{daemon: d, target: r.target, set: engine.Set(), close: engine.Close}, nil //nolint:contextcheck // a lifetime of its own, not that of the call
-}
-
-// look finds the container; an error names the container and the daemon.
-func (r *runner) look(ctx context.Context) (state, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	s, err := r.daemon.Inspect(ctx, r.target.id)
-	if err != nil {
-		return state{}, r.explain(ctx, err, "find the container")
-	}
-	return s, nil
+	return &Workspace{daemon: r.daemon, set: engine.Set(), close: engine.Close}, nil //nolint:contextcheck // Set.At outlives ctx
 }
 
 // Set returns the operations on the container.

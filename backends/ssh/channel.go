@@ -137,9 +137,16 @@ func (l *link) refused() {
 func (l *link) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.limit > 0 {
-		l.limit++
+	if l.limit > 0 && l.open >= l.limit {
+		l.limit = l.open + 1
 	}
+}
+
+// slots is the number of channels that the server is known to allow.
+func (l *link) slots() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.limit
 }
 
 func (l *link) waitFreed() <-chan struct{} {

@@ -56,15 +56,14 @@ func readConfig(o Options, host string) (settings, error) {
 			}
 		}
 	}
-	proxyOrder(cfg, host, s)
-	return s, nil
+	return s, proxyOrder(cfg, host, s)
 }
 
 // proxyOrder keeps the first of ProxyJump and ProxyCommand, which rules the
 // other out.
-func proxyOrder(cfg *sshconfig.Config, host string, s settings) {
+func proxyOrder(cfg *sshconfig.Config, host string, s settings) error {
 	if s.first("proxyjump") == "" || s.first("proxycommand") == "" {
-		return
+		return nil
 	}
 	for _, h := range cfg.Hosts {
 		if !h.Matches(host) {
@@ -75,14 +74,15 @@ func proxyOrder(cfg *sshconfig.Config, host string, s settings) {
 				switch strings.ToLower(kv.Key) {
 				case "proxyjump":
 					delete(s, "proxycommand")
-					return
+					return nil
 				case "proxycommand":
 					delete(s, "proxyjump")
-					return
+					return nil
 				}
 			}
 		}
 	}
+	return nil
 }
 
 // maxIncludes is how deep Include may go.

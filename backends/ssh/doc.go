@@ -1,9 +1,30 @@
-// Package ssh is the backend for a folder on an SSH host where nothing of ours
-// is installed. It keeps one connection, checks the host key strictly, and never
-// falls back to this machine.
+// Package ssh is the workspace on an SSH host where nothing of ours is installed.
+// golang.org/x/crypto/ssh carries raw channels, SFTP moves files, and the scripts
+// of backends/internal/posix run commands, searches and window reads in a POSIX
+// shell. Nothing ever falls back to this machine or to a direct connection.
 //
-// With a shell on the host, files, commands and searches go through the scripts
-// of backends/internal/posix, one exec channel each. Without one (an
-// internal-sftp account) file operations go through SFTP and there are no
-// commands.
+// # Connection
+//
+// One deadline bounds TCP, banner, key exchange and authentication, and an error
+// names the phase (hazard SSHC-01). A keepalive of our own closes a dead link
+// (SSHC-02). A lost connection is made anew when a call needs it, a bounded number
+// of times. Reads are repeated once; an effect that was under way is reported as
+// unknown unless the host can be asked (SSHC-07).
+//
+// # Channels
+//
+// The SFTP client holds one channel, each command another. If the server has none
+// left, calls wait. If it has too few for what goes on, as with MaxSessions 1, up
+// to three further links to the same host carry them (SSHX-05).
+//
+// # Files
+//
+// Paths are followed component by component with LSTAT and READLINK, never by the
+// server's REALPATH (CONF-06), and what comes out is what is used. SFTP has no
+// descriptors of folders, so that confinement is check-then-use; the path is
+// looked at again after a file was opened and before it is replaced (CONF-04).
+// Options.Files chooses the scripts instead, whose confinement is stronger.
+//
+// Without an SFTP server the scripts carry files; without a shell there are file
+// operations only.
 package ssh

@@ -2,18 +2,31 @@ package ssh
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
 	"syscall"
 
+	"github.com/pkg/sftp"
+
 	"github.com/piremote/piremote/tools/ops"
 )
 
+func invalid(format string, args ...any) error {
+	return &ops.TransportError{Kind: ops.KindUnavailable, Msg: fmt.Sprintf(format, args...), Err: fs.ErrInvalid}
+}
+
 func transport(kind ops.Kind, target string, err error, format string, args ...any) error {
 	return &ops.TransportError{Kind: kind, Target: target, Msg: fmt.Sprintf(format, args...), Err: err}
+}
+
+func pathError(op, path string, err error) error {
+	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
 // ended returns the error of a context that has ended, its cause kept.
@@ -53,4 +66,32 @@ func plain(s string) string {
 		s = s[:300] + "…"
 	}
 	return strings.TrimSpace(s)
+}
+
+// sftpError maps a status of the SFTP protocol to a sentinel. Version 3 has few
+// of them; "failure" is asked about where it matters.
+func sftpError(err error) error {
+	var status *sftp.StatusError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fs.ErrNotExist
+	case errors.Is(err, fs.ErrPermission):
+		return fs.ErrPermission
+	case errors.As(err, &status) && status.FxCode() == sftp.ErrSSHFxOpUnsupported:
+		return errors.ErrUnsupported
+	case errors.As(err, &status):
+		return errFailure
+	}
+	return err
+}
+
+// errFailure is the one word that SFTP has for most errors.
+var errFailure = errors.New("the server says no more than failure")
+
+func randomHex() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
 }

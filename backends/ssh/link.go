@@ -40,7 +40,7 @@ func newLink(client *gossh.Client, raw *watchedConn, h hop, asked bool) *link {
 func (l *link) close() {
 	l.once.Do(func() {
 		_ = l.raw.Close()
-		_ = l.Client.Close() //nolint:staticcheck // the embedded Close would not say whose
+		_ = l.Client.Close()
 		close(l.done)
 	})
 }
@@ -50,6 +50,19 @@ func (l *link) alive() bool {
 	case <-l.done:
 		return false
 	default:
+		return true
+	}
+}
+
+// aliveSoon reports whether the link is alive, when something just ended that may
+// have ended with it: the link's own end is told a moment later.
+func (l *link) aliveSoon() bool {
+	timer := time.NewTimer(200 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+		return false
+	case <-timer.C:
 		return true
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	gossh "golang.org/x/crypto/ssh"
 
@@ -13,8 +15,13 @@ import (
 )
 
 // runner starts processes on the host, each on a channel of its own; it is a
-// posix.Runner.
+// posix.Runner. Raw channels are used, since the library's Session shows an exit
+// status only when the output has ended as well.
 type runner struct{ connection *connection }
+
+// silence is how long a channel may stay open without output after the exit
+// status came: a server that forgets to close it must not hold a call for ever.
+const silence = 3 * time.Second
 
 // Run starts p by an exec request.
 func (r runner) Run(ctx context.Context, p posix.Process) (posix.Status, error) {
@@ -51,27 +58,28 @@ func (r runner) Run(ctx context.Context, p posix.Process) (posix.Status, error) 
 	case err := <-refused:
 		ch.abandon()
 		return posix.Status{}, err
+	case <-gate.silent(ch.status, drained):
+		ch.abandon()
 	case <-ctx.Done():
 		ch.abandon()
 		return posix.Status{}, ended(ctx)
 	}
-	code, signal, ok := ch.exit()
-	switch {
-	case ok:
+	if code, signal, ok := ch.exit(); ok {
 		return posix.Status{Code: code, Signal: signal}, nil
-	case !ch.link.alive():
-		return posix.Status{}, ch.link.unknown(nil)
 	}
 	select {
 	case err := <-refused:
 		return posix.Status{}, err
 	default:
 	}
+	if !ch.link.aliveSoon() {
+		return posix.Status{}, ch.link.unknown(nil)
+	}
 	return posix.Status{}, transport(ops.KindNoStatus, ch.link.label, nil, "no exit status received from %s", ch.link.addr)
 }
 
 // commandLine spells constant words for any login shell: sshd gives it one
-// string. The words hold no single quote and no newline.
+// string. The words hold no single quote and no newline (hazard SSHX-06).
 func commandLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
@@ -94,16 +102,22 @@ func drain(r io.Reader, deliver func([]byte)) {
 	}
 }
 
-// gate lets output through until it is closed.
+// gate lets output through until it is closed. Each stream is delivered by one
+// goroutine; a slow receiver of one does not hold up the other.
 type gate struct {
-	mu     sync.Mutex
-	closed bool
+	mu      sync.RWMutex
+	closed  bool
+	pending atomic.Int64 // deliveries under way
+	blocks  atomic.Int64 // delivered
 }
 
 func (g *gate) wrap(deliver func([]byte)) func([]byte) {
 	return func(p []byte) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
+		g.pending.Add(1)
+		defer g.pending.Add(-1)
+		g.blocks.Add(1)
+		g.mu.RLock()
+		defer g.mu.RUnlock()
 		if !g.closed && deliver != nil {
 			deliver(p)
 		}
@@ -114,4 +128,33 @@ func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
+}
+
+// silent returns a channel that is closed when the status has come and nothing
+// was delivered for a while after.
+func (g *gate) silent(status, over <-chan struct{}) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-status:
+		case <-over:
+			return
+		}
+		ticker := time.NewTicker(silence)
+		defer ticker.Stop()
+		for seen := g.blocks.Load(); ; {
+			select {
+			case <-ticker.C:
+			case <-over:
+				return
+			}
+			n := g.blocks.Load()
+			if n == seen && g.pending.Load() == 0 {
+				close(done)
+				return
+			}
+			seen = n
+		}
+	}()
+	return done
 }

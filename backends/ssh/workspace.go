@@ -2,7 +2,11 @@ package ssh
 
 import (
 	"context"
+	"errors"
+	"net"
+	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/piremote/piremote/backends/internal/posix"
@@ -11,71 +15,195 @@ import (
 
 // Workspace is an open folder on a host. Its methods may be called concurrently.
 type Workspace struct {
+	options    Options
 	connection *connection
-	engine     *posix.Engine
-	set        ops.Set
+	clients    *sftpClients  // nil if there is no SFTP server, or it is not wanted
+	engine     *posix.Engine // nil if there is no shell
+	noShell    error         // why
+	mutations  *ops.Mutations
+	main       *view
 }
 
 // Open connects to a host and looks at the folder. Faults are
-// *ops.TransportError: KindUnavailable, KindHostKey, KindAuth or KindNoShell.
+// *ops.TransportError: KindUnavailable, KindHostKey, KindAuth, or KindNoShell for
+// a host with neither a shell nor an SFTP server.
 func Open(ctx context.Context, o Options) (*Workspace, error) {
 	o = o.withDefaults()
+	if err := o.checkFolders(); err != nil {
+		return nil, err
+	}
 	h, err := resolve(ctx, o, o.Host, o.User, o.Port)
 	if err != nil {
 		return nil, err
 	}
-	c := newConnection(o, h)
-	w, err := open(ctx, o, c)
-	if err != nil {
-		c.close()
+	w := &Workspace{options: o, connection: newConnection(o, h)}
+	if err := w.start(ctx); err != nil {
+		w.connection.close()
 		return nil, err
 	}
 	return w, nil
 }
 
-func open(ctx context.Context, o Options, c *connection) (*Workspace, error) {
-	if _, err := c.get(ctx); err != nil {
-		return nil, err
-	}
-	dir, root := o.Dir, o.Root
-	label := c.hop.label()
-	if !strings.HasPrefix(dir, "/") {
-		// The home is known only there.
-		e, err := posix.New(ctx, posix.Options{Runner: runner{c}, Dir: "/", Label: label, Backend: "ssh", Shell: o.ShellPath})
-		if err != nil {
-			return nil, err
+func (o Options) checkFolders() error {
+	for _, p := range []string{o.Dir, o.Root} {
+		if p != "" && p != "~" && !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "~/") || strings.ContainsRune(p, 0) {
+			return invalid("the folder %q is neither absolute nor below ~/", p)
 		}
-		home := e.Probe().Home
-		if home == "" {
-			return nil, transport(ops.KindUnavailable, label, nil, "the home folder on %s is not known: give an absolute path", c.hop.address())
-		}
-		dir = home + strings.TrimPrefix(dir, "~")
 	}
+	return nil
+}
+
+// start connects, and looks for a shell and an SFTP server at the same time.
+func (w *Workspace) start(ctx context.Context) error {
+	if _, err := w.connection.get(ctx); err != nil {
+		return err
+	}
+	dir, root := w.options.Dir, w.options.Root
+	given := strings.HasPrefix(dir, "/") && (root == "" || strings.HasPrefix(root, "/"))
 	if root == "" {
 		root = dir
 	}
-	if dir != "/" {
-		label += dir
+	if !given {
+		dir, root = "/", "/" // until the home is known
 	}
-	e, err := posix.New(ctx, posix.Options{Runner: runner{c}, Dir: dir, Root: root, Label: label, Backend: "ssh", Shell: o.ShellPath})
+	var sftpErr, shellErr error
+	var both sync.WaitGroup
+	if w.options.Files != FilesShell {
+		w.clients = newClients(w.connection)
+		both.Go(func() { _, sftpErr = w.clients.get(ctx) })
+	}
+	both.Go(func() { w.engine, shellErr = w.newEngine(ctx, dir, root) })
+	both.Wait()
+	if err := ctx.Err(); err != nil {
+		return ended(ctx)
+	}
+	if err := w.judge(sftpErr, shellErr); err != nil {
+		return err
+	}
+	if w.clients != nil {
+		w.mutations = ops.NewMutations((&sftpFiles{clients: w.clients, walker: walker{root: "/"}}).Canonical)
+	}
+	if given && w.engine != nil {
+		v, err := w.viewOf(ctx, w.engine, root)
+		w.main = v
+		return err
+	}
+	if !given {
+		home, err := w.home(ctx)
+		if err != nil {
+			return err
+		}
+		dir = tilde(w.options.Dir, home)
+		if root = tilde(w.options.Root, home); w.options.Root == "" {
+			root = dir
+		}
+	}
+	v, err := w.newView(ctx, dir, root)
+	w.main = v
+	return err
+}
+
+// tilde puts the home in the place of ~, and of nothing.
+func tilde(p, home string) string {
+	if rest, ok := strings.CutPrefix(p, "~"); ok || p == "" {
+		return path.Clean(home + rest)
+	}
+	return path.Clean(p)
+}
+
+func (w *Workspace) newEngine(ctx context.Context, dir, root string) (*posix.Engine, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.options.ConnectTimeout, errTimeout)
+	defer cancel()
+	return posix.New(ctx, posix.Options{
+		Runner: runner{w.connection}, Dir: dir, Root: root, Label: w.label(dir), Backend: "ssh", Shell: w.options.ShellPath,
+	})
+}
+
+func (w *Workspace) label(dir string) string {
+	l := w.connection.hop.label()
+	if dir != "/" {
+		l += dir
+	}
+	return l
+}
+
+// judge decides what is there: shell and SFTP, one of them, or nothing (hazard
+// SSHX-09).
+func (w *Workspace) judge(sftpErr, shellErr error) error {
+	var no *errNoSFTP
+	switch {
+	case sftpErr == nil:
+	case errors.As(sftpErr, &no):
+		w.clients = nil
+		if shellErr == nil {
+			w.options.Notice(w.connection.hop.label() + ": files go through the shell, since there is no SFTP server: " + no.reason)
+		}
+	default:
+		return sftpErr
+	}
+	if shellErr == nil {
+		return nil
+	}
+	kind := ops.KindOf(shellErr)
+	if kind != ops.KindNoShell && kind != ops.KindProtocol && kind != ops.KindNoStatus && !errors.Is(shellErr, errTimeout) {
+		return shellErr // the folder, or the link
+	}
+	w.engine, w.noShell = nil, shellErr
+	if w.clients == nil {
+		return transport(ops.KindNoShell, w.connection.hop.label(), errors.Join(shellErr, sftpErr), "%v", shellErr)
+	}
+	w.options.Notice(w.connection.hop.label() + ": there are file tools only: " + plain(shellErr.Error()))
+	return nil
+}
+
+// home asks the host for the account's home.
+func (w *Workspace) home(ctx context.Context) (string, error) {
+	if w.engine != nil {
+		if home := w.engine.Probe().Home; strings.HasPrefix(home, "/") {
+			return home, nil
+		}
+	}
+	if w.clients != nil {
+		home, err := retry(ctx, w.clients, realPath)
+		if err == nil && strings.HasPrefix(home, "/") {
+			return home, nil
+		}
+	}
+	return "", transport(ops.KindUnavailable, w.connection.hop.label(), nil, "the home folder on %s is not known: give an absolute path", w.connection.hop.address())
+}
+
+// Set returns the operations on the folder. They are valid until Close.
+func (w *Workspace) Set() ops.Set { return w.main.set() }
+
+// DialUnix connects to a socket on the host, for services such as Docker that
+// listen there. network is unix or tcp. The connection ends with the workspace.
+func (w *Workspace) DialUnix(ctx context.Context, network, addr string) (net.Conn, error) {
+	l, err := w.connection.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Workspace{connection: c, engine: e, set: e.Set()}, nil //nolint:contextcheck // a lifetime of its own, not that of the call
+	conn, err := l.DialContext(ctx, network, addr)
+	if err != nil && ctx.Err() == nil {
+		return nil, transport(ops.KindUnavailable, l.label, err, "%s on %s can't be reached: %s", addr, l.addr, plain(err.Error()))
+	}
+	return conn, err
 }
-
-// Set returns the operations on the folder.
-func (w *Workspace) Set() ops.Set { return w.set }
 
 // closeTimeout bounds the ending of background processes.
 const closeTimeout = 10 * time.Second
 
 // Close ends background processes of finished commands, removes spill files and
-// closes the connection.
+// closes the connection. It may be called more than once.
 func (w *Workspace) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	err := w.engine.Close(ctx)
+	var err error
+	if w.engine != nil {
+		err = w.engine.Close(ctx)
+	}
+	if w.clients != nil {
+		w.clients.close()
+	}
 	w.connection.close()
 	return err
 }

@@ -5,223 +5,201 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
-	"unicode/utf8"
 )
 
+// A file is binary if its head holds a zero byte, or if one stands before the end
+// of a line that matches.
 const (
-	blockSize  = 256 << 10
-	maxHeld    = 16 << 20 // of one line; a longer one is searched in pieces
-	binaryHead = 8 << 10
+	blockSize  = 128 << 10 // of a read; longer lines are searched in pieces
+	binaryHead = 8 << 10   // of a file
+	maxBefore  = 4 << 20   // bytes of lines that are kept for the context of a match to come
 )
 
-// findings is what one file gave.
-type findings struct {
-	lines []SearchLine // without Path
-	err   error
-}
+// errEnough ends the search of a file before its end.
+var errEnough = errors.New("enough")
 
-// file searches one file. It keeps as many matches as the limit allows, and one
-// more, by which the limit is known to have cut.
-func (s *search) file(ctx context.Context, p string) findings {
-	r, err := s.open(ctx, p)
-	if err != nil {
-		return findings{err: err}
-	}
-	sc := &scanner{pattern: s.pattern, req: s.req}
-	err = sc.scan(ctx, r)
-	if cerr := r.Close(); err == nil {
-		err = cerr
-	}
-	return findings{lines: sc.lines, err: err}
-}
-
-func (s *search) open(ctx context.Context, p string) (io.ReadCloser, error) {
-	if o, ok := s.fsys.(Opener); ok {
-		return o.Open(ctx, p)
-	}
-	data, err := s.fsys.ReadFile(ctx, p, 0)
-	if err != nil {
-		return nil, err
-	}
-	return io.NopCloser(bytes.NewReader(data)), nil
-}
-
-// scanner searches a stream block by block. A block ends with a whole line.
+// scanner searches streams block by block. A block ends with a whole line. Its
+// memory does not depend on the lengths of files and lines. It is reused for
+// the files of a worker.
 type scanner struct {
-	pattern *pattern
 	req     SearchRequest
+	matcher *matcher
+	emit    func(SearchLine) bool // takes a line, without Path; false ends the file
+	buf     []byte
 
-	lines   []SearchLine
-	number  int // lines before the block
-	matches int
-	binary  bool
-	trail   int      // context lines still to come behind the last match
-	before  []string // the last lines of the blocks before, for context
-	last    int      // number of the last line that was added
+	// Of the current file.
+	number  int  // lines before the block
+	last    int  // number of the last line that was emitted
+	trail   int  // context lines still to come behind the last match
+	matches int  // so far
+	binary  bool // a zero byte was seen
+	before  heldLines
 }
 
-// buffers are reused between files; they hold nothing of a file afterwards but
-// bytes that the next one overwrites.
-var buffers = sync.Pool{New: func() any { b := make([]byte, blockSize); return &b }} //nolint:gochecknoglobals // a pool
+func newScanner(p *pattern, req SearchRequest) *scanner {
+	return &scanner{req: req, matcher: newMatcher(p), buf: make([]byte, blockSize)}
+}
 
-func (sc *scanner) scan(ctx context.Context, r io.Reader) error {
-	pooled, ok := buffers.Get().(*[]byte)
-	if !ok {
-		return errors.New("buffer pool holds something else")
-	}
-	buf := *pooled
-	defer func() {
-		if len(buf) == blockSize {
-			buffers.Put(&buf)
-		}
-	}()
+// scan searches one file and passes on at most one match more than the limit.
+func (sc *scanner) scan(ctx context.Context, r io.Reader, emit func(SearchLine) bool) error {
+	sc.emit, sc.number, sc.last, sc.trail, sc.matches, sc.binary = emit, 0, 0, 0, 0, false
+	sc.before.clear()
 	held, first := 0, true
 	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		n, err := io.ReadFull(r, buf[held:])
-		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !end {
+		n, end, err := fill(ctx, r, sc.buf, held)
+		if err != nil {
 			return err
 		}
-		data := buf[:held+n]
+		data := sc.buf[:n]
 		if first {
-			sc.binary, first = bytes.IndexByte(data[:min(len(data), binaryHead)], 0) >= 0, false
+			sc.binary, first = bytes.IndexByte(data[:min(n, binaryHead)], 0) >= 0, false
 		}
-		whole := len(data)
+		whole := n
 		if !end {
 			whole = bytes.LastIndexByte(data, '\n') + 1
-			if whole == 0 && len(buf) < maxHeld {
-				buf = append(make([]byte, 0, 2*len(buf)), data...)[:2*len(buf)]
-				held = len(data)
-				continue
-			}
-			if whole == 0 {
-				whole = len(data) // a piece of an endless line
-			}
 		}
-		if !sc.block(data[:whole]) || end {
+		if whole == 0 && !end {
+			held, end, err = sc.long(ctx, r)
+		} else {
+			err = sc.block(data[:whole], end)
+			held = copy(sc.buf, data[whole:])
+		}
+		if errors.Is(err, errEnough) {
 			return nil
 		}
-		held = copy(buf, data[whole:])
+		if err != nil || end {
+			return err
+		}
 	}
 }
 
-// block searches whole lines. It reports false when the file is done with.
-func (sc *scanner) block(data []byte) bool {
+// fill reads until buf is full or the file ends; held bytes are there already.
+func fill(ctx context.Context, r io.Reader, buf []byte, held int) (n int, end bool, err error) {
+	idle := 0
+	for held < len(buf) {
+		if ctx.Err() != nil {
+			return held, false, context.Cause(ctx)
+		}
+		n, err := r.Read(buf[held:])
+		held += n
+		if errors.Is(err, io.EOF) {
+			return held, true, nil
+		}
+		if err != nil {
+			return held, false, err
+		}
+		if n > 0 {
+			idle = 0
+		} else if idle++; idle > 100 {
+			return held, false, io.ErrNoProgress
+		}
+	}
+	return held, false, nil
+}
+
+// block searches whole lines; the last of a file may lack its line feed.
+func (sc *scanner) block(data []byte, end bool) error {
 	at, counted, checked := 0, 0, 0 // where to look on; up to where lines are counted, and zeros looked for
 	for {
-		start, end, pos, ok := sc.pattern.next(data, at)
+		start, stop, pos, ok := sc.matcher.next(data, at)
 		if !ok {
 			break
 		}
-		sc.binary = sc.binary || bytes.IndexByte(data[checked:end], 0) >= 0
-		checked = end
-		if sc.binary {
-			sc.lines = append(sc.lines, SearchLine{Binary: true})
-			return false
+		if !sc.trailing(data[at:start]) {
+			return errEnough
 		}
+		sc.binary = sc.binary || bytes.IndexByte(data[checked:stop], 0) >= 0
+		checked = stop
 		sc.number += bytes.Count(data[counted:start], []byte{'\n'})
 		counted = start
-		sc.trailing(data, at, start)
-		sc.leading(data, start)
-		sc.add(data[start:end], sc.number+1, pos, false)
-		sc.trail = sc.req.Context
-		sc.matches++
-		if sc.req.Limit > 0 && sc.matches > sc.req.Limit {
-			return false
+		if !sc.binary && !sc.leading(data[:start]) {
+			return errEnough
 		}
-		at = end + 1
-		if at > len(data) {
-			at = len(data)
+		text, cut := "", false
+		if !sc.binary {
+			text, cut = excerpt(data[start:stop], pos, sc.req.MaxLine)
 		}
+		if !sc.match(text, cut) {
+			return errEnough
+		}
+		at = min(stop+1, len(data))
 	}
-	sc.trailing(data, at, len(data))
+	if !sc.trailing(data[at:]) {
+		return errEnough
+	}
+	if end {
+		return nil
+	}
+	sc.binary = sc.binary || bytes.IndexByte(data[checked:], 0) >= 0
 	sc.remember(data)
 	sc.number += bytes.Count(data[counted:], []byte{'\n'})
-	return true
+	return nil
 }
 
-// add keeps one line.
-func (sc *scanner) add(line []byte, number, at int, context bool) {
-	line = bytes.TrimSuffix(line, []byte{'\r'})
-	text, cut := excerpt(line, min(at, len(line)), sc.req.MaxLine)
-	sc.lines = append(sc.lines, SearchLine{Line: number, Text: text, Context: context, Cut: cut})
-	sc.last = number
+// match emits the line behind sc.number as a match. It reports whether the
+// search of the file goes on.
+func (sc *scanner) match(text string, cut bool) bool {
+	if sc.binary {
+		sc.emit(SearchLine{Binary: true})
+		return false
+	}
+	sc.last = sc.number + 1
+	sc.trail = sc.req.Context
+	sc.matches++
+	return sc.emit(SearchLine{Line: sc.last, Text: text, Cut: cut}) && (sc.req.Limit <= 0 || sc.matches <= sc.req.Limit)
 }
 
-// trailing adds the lines behind the last match, from at, up to limit.
-func (sc *scanner) trailing(data []byte, at, limit int) {
-	for ; sc.trail > 0 && at < limit; sc.trail-- {
-		end := limit
-		if i := bytes.IndexByte(data[at:limit], '\n'); i >= 0 {
-			end = at + i
+// long searches a line that fills the buffer and goes on. It returns what is
+// held of the lines behind it, at the start of the buffer, and whether the file
+// ends with the line.
+func (sc *scanner) long(ctx context.Context, r io.Reader) (held int, end bool, err error) {
+	head, _ := excerpt(sc.buf, 0, sc.req.MaxLine)
+	line := longLine{dfa: sc.matcher.dfa, row: sc.matcher.dfa.begin}
+	n := len(sc.buf)
+	for {
+		stop := bytes.IndexByte(sc.buf[line.done:n], '\n')
+		over := stop >= 0 || end
+		if stop < 0 {
+			stop = n
+		} else {
+			stop += line.done
 		}
-		sc.add(data[at:end], sc.last+1, 0, true)
-		at = end + 1
+		sc.binary = sc.binary || !line.matched && bytes.IndexByte(sc.buf[line.done:stop], 0) >= 0
+		line.search(sc.buf[:stop], over)
+		if line.matched && !line.shown && (over || line.at+maxText*4 <= stop) {
+			line.text, _ = excerpt(sc.buf[:stop], line.at, sc.req.MaxLine)
+			line.shown = true
+		}
+		if over {
+			held = copy(sc.buf, sc.buf[min(stop+1, n):n])
+			return held, end && held == 0, sc.longEnd(line, head)
+		}
+		n = line.keep(sc.buf[:n])
+		if n, end, err = fill(ctx, r, sc.buf, n); err != nil {
+			return 0, false, err
+		}
 	}
 }
 
-// leading adds the lines before a match that begins at start; sc.number lines
-// stand before it.
-func (sc *scanner) leading(data []byte, start int) {
-	n := min(sc.req.Context, sc.number-sc.last)
-	if n <= 0 {
-		return
+// longEnd emits what is to be shown of a long line, and counts it.
+func (sc *scanner) longEnd(line longLine, head string) error {
+	on := true
+	switch {
+	case line.matched:
+		if !sc.binary {
+			on = sc.leading(nil)
+		}
+		on = on && sc.match(line.text, true)
+	case sc.trail > 0:
+		sc.trail--
+		sc.last = sc.number + 1
+		on = sc.emit(SearchLine{Line: sc.last, Text: head, Context: true, Cut: true})
+	case sc.req.Context > 0:
+		sc.before.add(head, true, sc.req.Context)
 	}
-	var lines [][]byte
-	end := start
-	for len(lines) < n && end > 0 {
-		from := bytes.LastIndexByte(data[:end-1], '\n') + 1
-		lines = append(lines, data[from:end-1])
-		end = from
+	sc.number++
+	if !on {
+		return errEnough
 	}
-	for i := len(sc.before) - 1; len(lines) < n && i >= 0; i-- {
-		lines = append(lines, []byte(sc.before[i]))
-	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		sc.add(lines[i], sc.number-i, 0, true)
-	}
-}
-
-// remember keeps the last lines of a block for the context of the next.
-func (sc *scanner) remember(data []byte) {
-	if sc.req.Context == 0 {
-		return
-	}
-	var lines []string
-	end := len(bytes.TrimSuffix(data, []byte{'\n'}))
-	for len(lines) < sc.req.Context && end > 0 {
-		from := bytes.LastIndexByte(data[:end], '\n') + 1
-		lines = append([]string{string(data[from:min(end, from+4*max(sc.req.MaxLine, 1024))])}, lines...)
-		end = from - 1
-	}
-	sc.before = append(sc.before, lines...)
-	if extra := len(sc.before) - sc.req.Context; extra > 0 {
-		sc.before = append([]string(nil), sc.before[extra:]...)
-	}
-}
-
-// excerpt cuts a line to at most limit characters around at.
-func excerpt(line []byte, at, limit int) (string, bool) {
-	if limit <= 0 || len(line) <= limit || utf8.RuneCount(line[:min(len(line), 4*limit+1)]) <= limit && len(line) <= 4*limit {
-		return string(line), false
-	}
-	start := at
-	for back := limit / 4; back > 0 && start > 0; back-- {
-		_, n := utf8.DecodeLastRune(line[:start])
-		start -= n
-	}
-	end := start
-	for count := 0; count < limit && end < len(line); count++ {
-		_, n := utf8.DecodeRune(line[end:])
-		end += n
-	}
-	for count := utf8.RuneCount(line[start:end]); count < limit && start > 0; count++ {
-		_, n := utf8.DecodeLastRune(line[:start])
-		start -= n
-	}
-	return string(line[start:end]), true
+	return nil
 }

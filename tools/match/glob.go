@@ -10,25 +10,42 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// errSyntax is the cause of a glob that can't be parsed.
-var errSyntax = errors.New("syntax error; brackets and braces must be closed")
+var (
+	errSyntax    = errors.New("syntax error; brackets and braces must be closed")
+	errNotFolder = errors.New("not a directory")
+)
 
-// Glob calls yield with the paths below req.Path that match, relative to it,
-// folders ending in "/", until yield returns false or the limit is reached. A
-// pattern without a slash matches base names at any depth; one that ends in a
-// slash matches folders only. A start that can't be read is an error.
+// noteNoRules is said where ignore files can't be read.
+const noteNoRules = "Ignore files can't be read here, so nothing is left out"
+
+// Glob calls yield, from the calling goroutine, with the paths below req.Path
+// that match, relative to it, folders ending in "/", in the package's order,
+// until yield returns false or the limit is reached. A pattern without a slash
+// matches base names at any depth; one that ends in a slash matches folders
+// only. Links are entries, and are not followed. Ignore rules need a
+// FileSystem; without one a note of the report says so.
+//
+// A pattern that can't be parsed is a *PatternError, a start that can't be read
+// the error of the file system. After ctx has ended the error is that of ctx.
 func Glob(ctx context.Context, fsys Lister, req GlobRequest, yield func(path string) bool) (SearchReport, error) {
-	g, err := parseGlob(req.Pattern)
+	pattern := req.Pattern
+	if p, ok := strings.CutPrefix(pattern, strings.TrimRight(req.Path, "/")+"/"); ok && p != "" && strings.HasPrefix(req.Path, "/") {
+		pattern = "./" + p // an absolute pattern
+	}
+	g, err := parseGlob(pattern)
 	if err != nil {
-		return SearchReport{}, err
+		return SearchReport{}, &PatternError{Kind: "glob", Pattern: req.Pattern, Err: errSyntax}
 	}
 	if err := isFolder(ctx, fsys, req.Path); err != nil {
 		return SearchReport{}, err
 	}
+	req.Path = trimSlash(req.Path)
 	var report SearchReport
 	found := 0
 	w := newWalker(fsys)
 	w.gitVisible = g.namesGit() || inGit(req.Path)
+	w.descend = g.mayHold
+	w.want = func(name string, _ fs.FileMode) bool { return !g.dirOnly && g.mayBe(name) }
 	w.visit = func(rel string, typ fs.FileMode) bool {
 		if !g.matches(rel, typ.IsDir()) {
 			return true
@@ -45,57 +62,10 @@ func Glob(ctx context.Context, fsys Lister, req GlobRequest, yield func(path str
 	}
 	err = w.walk(ctx, req.Root, req.Path)
 	report.Unreadable = w.unreadable
-	if _, ok := fsys.(FileSystem); !ok {
-		report.Notes = append(report.Notes, "Ignore files can't be read here, so nothing is left out")
+	if w.files == nil {
+		report.Notes = append(report.Notes, noteNoRules)
 	}
 	return report, err
-}
-
-// glob is a parsed doublestar pattern.
-type glob struct {
-	pattern string
-	base    bool // matches base names
-	dirOnly bool
-}
-
-func parseGlob(pattern string) (glob, error) {
-	g := glob{pattern: pattern}
-	if strings.HasSuffix(g.pattern, "/") && g.pattern != "/" {
-		g.dirOnly, g.pattern = true, strings.TrimRight(g.pattern, "/")
-	}
-	g.base = !strings.Contains(g.pattern, "/")
-	for strings.HasPrefix(g.pattern, "./") {
-		g.pattern = g.pattern[2:]
-	}
-	g.pattern = strings.TrimPrefix(g.pattern, "/")
-	if g.pattern == "" || !doublestar.ValidatePattern(g.pattern) {
-		return glob{}, &PatternError{Kind: "glob", Pattern: pattern, Err: errSyntax}
-	}
-	return g, nil
-}
-
-func (g glob) matches(rel string, isDir bool) bool {
-	if g.dirOnly && !isDir {
-		return false
-	}
-	if g.base {
-		rel = path.Base(rel)
-	}
-	return doublestar.MatchUnvalidated(g.pattern, rel)
-}
-
-// namesGit reports whether the pattern asks for a .git folder by name.
-func (g glob) namesGit() bool {
-	for _, s := range strings.Split(g.pattern, "/") {
-		if s == ".git" {
-			return true
-		}
-	}
-	return false
-}
-
-func inGit(p string) bool {
-	return strings.HasSuffix(p, "/.git") || strings.Contains(p, "/.git/")
 }
 
 func isFolder(ctx context.Context, fsys Lister, p string) error {
@@ -109,4 +79,99 @@ func isFolder(ctx context.Context, fsys Lister, p string) error {
 	return nil
 }
 
-var errNotFolder = errors.New("not a directory")
+// glob is a parsed doublestar pattern.
+type glob struct {
+	pattern string
+	base    bool     // matches base names
+	dirOnly bool     // matches folders only
+	fixed   []string // leading segments without a wildcard; every match is below them
+	depth   int      // segments of every match; 0 if that is open
+}
+
+func parseGlob(pattern string) (glob, error) {
+	bad := &PatternError{Kind: "glob", Pattern: pattern, Err: errSyntax}
+	g := glob{pattern: pattern}
+	if strings.HasSuffix(g.pattern, "/") && g.pattern != "/" {
+		g.dirOnly, g.pattern = true, strings.TrimRight(g.pattern, "/")
+	}
+	g.base = !strings.Contains(g.pattern, "/")
+	for strings.HasPrefix(g.pattern, "./") || strings.HasPrefix(g.pattern, "/") {
+		g.pattern = strings.TrimPrefix(strings.TrimPrefix(g.pattern, "."), "/")
+	}
+	for _, empty := range []string{"/./", "//"} {
+		for strings.Contains(g.pattern, empty) {
+			g.pattern = strings.ReplaceAll(g.pattern, empty, "/")
+		}
+	}
+	if g.pattern == "" || !doublestar.ValidatePattern(g.pattern) {
+		return glob{}, bad
+	}
+	if rest, ok := strings.CutPrefix(g.pattern, "**/"); ok && !strings.ContainsAny(rest, "/") {
+		g.base, g.pattern = true, rest
+	}
+	if !g.base {
+		g.shape()
+	}
+	return g, nil
+}
+
+// shape learns from the pattern where no match can be.
+func (g *glob) shape() {
+	segments := strings.Split(g.pattern, "/")
+	for _, s := range segments[:len(segments)-1] {
+		if strings.ContainsAny(s, `*?[]{}\`) {
+			break
+		}
+		g.fixed = append(g.fixed, s)
+	}
+	if !strings.Contains(g.pattern, "**") && !strings.ContainsAny(g.pattern, `{[\`) {
+		g.depth = len(segments)
+	}
+}
+
+// matches decides on the entry with that path below the start.
+func (g *glob) matches(rel string, isDir bool) bool {
+	if g.dirOnly && !isDir {
+		return false
+	}
+	if g.base {
+		rel = path.Base(rel)
+	}
+	return doublestar.MatchUnvalidated(g.pattern, rel)
+}
+
+// mayBe reports false for base names that nothing which matches has.
+func (g *glob) mayBe(name string) bool {
+	return !g.base || doublestar.MatchUnvalidated(g.pattern, name)
+}
+
+// mayHold reports false for folders below which nothing matches.
+func (g *glob) mayHold(rel string) bool {
+	if len(g.fixed) == 0 && g.depth == 0 {
+		return true
+	}
+	if g.depth > 0 && strings.Count(rel, "/")+1 >= g.depth {
+		return false
+	}
+	for _, want := range g.fixed {
+		name, rest, more := strings.Cut(rel, "/")
+		if name != want {
+			return false
+		}
+		if !more {
+			break
+		}
+		rel = rest
+	}
+	return true
+}
+
+// namesGit reports whether the pattern asks for a .git folder by name.
+func (g *glob) namesGit() bool {
+	for s := range strings.SplitSeq(g.pattern, "/") {
+		if s == gitFolder {
+			return true
+		}
+	}
+	return false
+}

@@ -17,14 +17,8 @@ type rule struct {
 func parseRules(data []byte) []rule {
 	text := strings.TrimPrefix(string(data), "\uFEFF")
 	var rules []rule
-	for text != "" {
-		line := text
-		if i := strings.IndexByte(text, '\n'); i >= 0 {
-			line, text = strings.TrimSuffix(text[:i], "\r"), text[i+1:]
-		} else {
-			text = ""
-		}
-		if r, ok := parseRule(line); ok {
+	for line := range strings.SplitSeq(text, "\n") {
+		if r, ok := parseRule(strings.TrimSuffix(line, "\r")); ok {
 			rules = append(rules, r)
 		}
 	}

@@ -1,126 +1,118 @@
 package match
 
 import (
-	"bytes"
+	"errors"
 	"regexp"
 	"regexp/syntax"
-	"unicode/utf8"
+	"strings"
 )
 
-// pattern finds the matching lines of a block of text.
+// errLineFeed is the cause of a pattern that asks for a line feed.
+var errLineFeed = errors.New("a line feed can't match, since lines are searched one by one")
+
+// pattern is a compiled request. It is immutable; each worker derives its own
+// matcher from it.
 type pattern struct {
-	line     *regexp.Regexp // matches within one line
-	block    *regexp.Regexp // finds candidates in many lines; nil if it can't
-	literal  []byte         // occurs in every match; nil if there is none
-	isString bool           // the pattern is the literal and nothing else
+	prog   *syntax.Prog
+	runes  *runeClasses
+	needle needle // occurs in every match; empty if there is none
+	whole  bool   // the pattern is the needle and nothing else
+	source string // of the normalised expression
 }
 
+// compile parses the pattern of a request. The dialect is that of package
+// regexp, with these rules of a search by lines:
+//
+//   - ^ and $, \A and \z stand for the bounds of a line;
+//   - $ also matches before the carriage return that ends a line, and takes it;
+//   - nothing matches a line feed, negated classes and (?s:.) included.
 func compile(req SearchRequest) (*pattern, error) {
 	text := req.Pattern
 	if req.Literal {
 		text = regexp.QuoteMeta(text)
 	}
-	flags := "(?m:"
+	flags := syntax.Perl &^ syntax.OneLine
 	if req.IgnoreCase {
-		flags = "(?mi:"
+		flags |= syntax.FoldCase
 	}
-	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
-		return nil, &PatternError{Kind: "pattern", Pattern: req.Pattern, Err: err}
-	}
-	parsed, err := syntax.Parse(flags+text+")", syntax.Perl)
+	bad := func(err error) error { return &PatternError{Kind: "pattern", Pattern: req.Pattern, Err: err} }
+	re, err := syntax.Parse(text, flags)
 	if err != nil {
-		return nil, &PatternError{Kind: "pattern", Pattern: req.Pattern, Err: err}
+		return nil, bad(err)
 	}
-	parsed = parsed.Simplify()
-	re, err := regexp.Compile(flags + text + ")")
+	if re, err = byLine(re); err != nil {
+		return nil, bad(err)
+	}
+	re = re.Simplify()
+	prog, err := syntax.Compile(re)
 	if err != nil {
-		return nil, &PatternError{Kind: "pattern", Pattern: req.Pattern, Err: err}
+		return nil, bad(err)
 	}
-	p := &pattern{line: re}
-	if !anchorsText(parsed) {
-		p.block = re
-	}
-	if lit := required(parsed); lit != "" && utf8.ValidString(lit) {
-		p.literal = []byte(lit)
-		p.isString = parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0
-	}
+	p := &pattern{prog: prog, runes: newRuneClasses(prog), source: re.String()}
+	p.needle, p.whole = requiredNeedle(re)
 	return p, nil
 }
 
-// anchorsText reports whether \A or \z occur, which mean something else in a
-// block of lines than in one line.
-func anchorsText(re *syntax.Regexp) bool {
-	if re.Op == syntax.OpBeginText || re.Op == syntax.OpEndText {
-		return true
-	}
-	for _, sub := range re.Sub {
-		if anchorsText(sub) {
-			return true
+// byLine rewrites an expression in place so that no match crosses a line feed.
+func byLine(re *syntax.Regexp) (*syntax.Regexp, error) {
+	for i, sub := range re.Sub {
+		sub, err := byLine(sub)
+		if err != nil {
+			return nil, err
 		}
+		re.Sub[i] = sub
 	}
-	return false
-}
-
-// required returns the longest text that occurs in every match.
-func required(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase == 0 {
-			return string(re.Rune)
+		if strings.ContainsRune(string(re.Rune), '\n') {
+			return nil, errLineFeed
 		}
-	case syntax.OpCapture, syntax.OpPlus:
-		return required(re.Sub[0])
-	case syntax.OpRepeat:
-		if re.Min > 0 {
-			return required(re.Sub[0])
+	case syntax.OpCharClass:
+		re.Rune = withoutLineFeed(re.Rune)
+		if len(re.Rune) == 0 {
+			return &syntax.Regexp{Op: syntax.OpNoMatch}, nil
 		}
-	case syntax.OpConcat:
-		best := ""
-		for _, sub := range re.Sub {
-			if lit := required(sub); len(lit) > len(best) {
-				best = lit
-			}
+	case syntax.OpAnyChar:
+		re.Op = syntax.OpAnyCharNotNL
+	case syntax.OpBeginText:
+		re.Op = syntax.OpBeginLine
+	case syntax.OpEndText:
+		if re.Flags&syntax.WasDollar == 0 {
+			re.Op = syntax.OpEndLine
+			break
 		}
-		return best
-	default: // nothing is certain
+		return lineEnd(), nil
+	case syntax.OpEndLine:
+		return lineEnd(), nil
+	default:
 	}
-	return ""
+	return re, nil
 }
 
-// next returns the bounds of the first matching line in block at or after from,
-// which is the start of a line, and where the match begins in it.
-func (p *pattern) next(block []byte, from int) (start, end, at int, ok bool) {
-	for from < len(block) {
-		candidate := from
-		switch {
-		case p.literal != nil:
-			i := bytes.Index(block[from:], p.literal)
-			if i < 0 {
-				return 0, 0, 0, false
-			}
-			candidate = from + i
-		case p.block != nil:
-			loc := p.block.FindIndex(block[from:])
-			if loc == nil {
-				return 0, 0, 0, false
-			}
-			candidate = from + loc[0]
-			if candidate == len(block) {
-				return 0, 0, 0, false // matches the nothing behind the last line feed
-			}
+// lineEnd is what $ means: \r?$.
+func lineEnd() *syntax.Regexp {
+	cr := &syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune{'\r'}}
+	return &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{
+		{Op: syntax.OpQuest, Sub: []*syntax.Regexp{cr}},
+		{Op: syntax.OpEndLine},
+	}}
+}
+
+// withoutLineFeed removes the line feed from the ranges of a class.
+func withoutLineFeed(ranges []rune) []rune {
+	out := make([]rune, 0, len(ranges)+2)
+	for i := 0; i+1 < len(ranges); i += 2 {
+		lo, hi := ranges[i], ranges[i+1]
+		if lo > '\n' || hi < '\n' {
+			out = append(out, lo, hi)
+			continue
 		}
-		start = bytes.LastIndexByte(block[:candidate], '\n') + 1
-		end = len(block)
-		if i := bytes.IndexByte(block[candidate:], '\n'); i >= 0 {
-			end = candidate + i
+		if lo < '\n' {
+			out = append(out, lo, '\n'-1)
 		}
-		if p.isString {
-			return start, end, candidate - start, true
+		if hi > '\n' {
+			out = append(out, '\n'+1, hi)
 		}
-		if loc := p.line.FindIndex(block[start:end]); loc != nil {
-			return start, end, loc[0], true
-		}
-		from = end + 1
 	}
-	return 0, 0, 0, false
+	return out
 }

@@ -8,20 +8,24 @@ import (
 )
 
 // Lister lists a tree. Paths are absolute, with slashes. Types of entries are
-// those of the entries themselves; their order does not matter.
+// those of the entries themselves; their order does not matter. The methods
+// return soon after ctx has ended. Stat and ReadDir are called one at a time,
+// beside ReadFile, unless the file system is an Opener.
 type Lister interface {
 	Stat(ctx context.Context, path string) (fs.FileInfo, error)
 	ReadDir(ctx context.Context, path string, yield func(fs.DirEntry) bool) error
 }
 
-// FileSystem also reads. A limit of zero or less means none.
+// FileSystem also reads. A limit of zero or less means none. ReadFile may be
+// called concurrently.
 type FileSystem interface {
 	Lister
 	ReadFile(ctx context.Context, path string, limit int64) ([]byte, error)
 }
 
-// Opener is a FileSystem that can stream, so that memory does not grow with the
-// size of files.
+// Opener is an ability of a FileSystem: it can stream, so that memory does not
+// grow with the size of files. Close frees a blocked Read. Only regular files
+// are opened. All methods of such a file system may be called concurrently.
 type Opener interface {
 	Open(ctx context.Context, path string) (io.ReadCloser, error)
 }
@@ -36,7 +40,7 @@ type SearchRequest struct {
 	Glob       string // narrows the files; empty means all
 	Context    int    // lines before and after a match
 	Limit      int    // matches at most; 0 means no limit
-	MaxLine    int    // characters of a line at most; longer ones are cut around the match; 0 means no limit
+	MaxLine    int    // characters of a line at most; longer ones are cut around the match; 0 means 16384
 }
 
 // SearchLine is a match, a context line, or a note that a binary file matches.

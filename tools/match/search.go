@@ -9,16 +9,41 @@ import (
 	"sync"
 )
 
-// Search calls yield for matches and context lines in the package's order until
-// yield returns false or the limit is reached. Files are searched in parallel,
-// a bounded number ahead of what has been yielded. A start that can't be read
-// is an error; below it, what can't be read is counted.
+// Options tune a search. The zero value is the default.
+type Options struct {
+	// Workers is the number of files that are searched at the same time; 0
+	// means one for each processor, and at least two.
+	Workers int
+}
+
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return max(2, runtime.GOMAXPROCS(0))
+}
+
+// Search is SearchWith with default options.
 func Search(ctx context.Context, fsys FileSystem, req SearchRequest, yield func(SearchLine) bool) (SearchReport, error) {
+	return SearchWith(ctx, fsys, req, Options{}, yield)
+}
+
+// SearchWith calls yield, from the calling goroutine, for matches and context
+// lines in the package's order until yield returns false or the limit is
+// reached. Files are searched in parallel, a bounded number ahead of what has
+// been yielded; all of that has ended when SearchWith returns. Memory depends
+// neither on the size of the tree nor, with an Opener, on that of files and
+// lines.
+//
+// A pattern or glob that can't be parsed is a *PatternError; a start that can't
+// be read is the error of the file system; below it, what can't be read is
+// counted. After ctx has ended the error is that of ctx.
+func SearchWith(ctx context.Context, fsys FileSystem, req SearchRequest, opts Options, yield func(SearchLine) bool) (SearchReport, error) {
 	p, err := compile(req)
 	if err != nil {
 		return SearchReport{}, err
 	}
-	s := &search{fsys: fsys, req: req, pattern: p}
+	s := &search{fsys: fsys, req: req, pattern: p, workers: opts.workers()}
 	if req.Glob != "" {
 		g, err := parseGlob(req.Glob)
 		if err != nil {
@@ -30,6 +55,7 @@ func Search(ctx context.Context, fsys FileSystem, req SearchRequest, yield func(
 	if err != nil {
 		return SearchReport{}, err
 	}
+	s.req.Path = trimSlash(req.Path)
 	if !info.IsDir() {
 		return s.one(ctx, info, yield)
 	}
@@ -41,118 +67,111 @@ type search struct {
 	req     SearchRequest
 	pattern *pattern
 	glob    *glob
+	workers int
 }
 
-// one searches a single file that was named.
+var errNotRegular = errors.New("not a regular file")
+
+// one searches a single file that was named, whatever the glob.
 func (s *search) one(ctx context.Context, info fs.FileInfo, yield func(SearchLine) bool) (SearchReport, error) {
 	if !info.Mode().IsRegular() {
 		return SearchReport{}, &fs.PathError{Op: "search", Path: s.req.Path, Err: errNotRegular}
 	}
 	e := &emitter{req: s.req, yield: yield}
-	found := s.file(ctx, s.req.Path)
-	if found.err != nil {
-		return SearchReport{}, found.err
+	w := s.worker(ctx)
+	defer w.release()
+	base := path.Base(s.req.Path)
+	err := w.file(ctx, s.req.Path, func(l SearchLine) bool {
+		l.Path = base
+		return e.line(l)
+	})
+	if ctx.Err() != nil {
+		err = ctx.Err()
 	}
-	e.file(path.Base(s.req.Path), found)
-	return SearchReport{Limited: e.limited}, ctx.Err()
-}
-
-var errNotRegular = errors.New("not a regular file")
-
-// job is a file that is searched while others are.
-type job struct {
-	rel   string
-	found chan findings
+	return SearchReport{Limited: e.limited}, err
 }
 
 // tree searches a folder: one goroutine walks, some search, this one yields.
 func (s *search) tree(ctx context.Context, yield func(SearchLine) bool) (SearchReport, error) {
+	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	workers := max(2, runtime.GOMAXPROCS(0))
-	jobs, order := make(chan *job), make(chan *job, 64*workers)
+	jobs, order := make(chan *batch), make(chan *batch, 4*s.workers)
 	w := newWalker(s.fsys)
 	w.gitVisible = inGit(s.req.Path)
-	w.visit = func(rel string, typ fs.FileMode) bool {
-		if !typ.IsRegular() || s.glob != nil && !s.glob.matches(rel, false) {
-			return true
+	if s.glob != nil {
+		w.descend = s.glob.mayHold
+	}
+	w.want = func(name string, typ fs.FileMode) bool {
+		return typ.IsRegular() && (s.glob == nil || s.glob.mayBe(name))
+	}
+	var walkErr error
+	var group sync.WaitGroup
+	group.Go(func() {
+		defer close(jobs)
+		defer close(order)
+		walkErr = s.batches(ctx, w, order, jobs)
+	})
+	for range s.workers {
+		group.Go(func() {
+			worker := s.worker(ctx)
+			defer worker.release()
+			for b := range jobs {
+				worker.batch(ctx, b)
+			}
+		})
+	}
+	e := &emitter{req: s.req, yield: yield}
+	unreadable := 0
+	for b := range order {
+		if !e.batch(ctx, b, &unreadable) {
+			break
 		}
-		j := &job{rel: rel, found: make(chan findings, 1)}
-		for _, queue := range []chan *job{order, jobs} {
+	}
+	stopped := e.done || outer.Err() != nil
+	cancel()
+	for range order {
+		continue // let the walker end
+	}
+	group.Wait()
+	report := SearchReport{Limited: e.limited, Unreadable: unreadable + w.unreadable}
+	if stopped {
+		return report, outer.Err()
+	}
+	return report, walkErr
+}
+
+// batches walks the tree and hands out its files: first to those who keep the
+// order, then to the workers.
+func (s *search) batches(ctx context.Context, w *walker, order, jobs chan<- *batch) error {
+	var names []string
+	hand := func() bool {
+		b := &batch{names: names, out: make(chan chunk, 1)}
+		names = nil
+		for _, queue := range []chan<- *batch{order, jobs} {
 			select {
-			case queue <- j:
+			case queue <- b:
 			case <-ctx.Done():
 				return false
 			}
 		}
 		return true
 	}
-	var walkErr error
-	var group sync.WaitGroup
-	group.Go(func() {
-		walkErr = w.walk(ctx, s.req.Root, s.req.Path)
-		close(jobs)
-		close(order)
-	})
-	for range workers {
-		group.Go(func() {
-			for j := range jobs {
-				j.found <- s.file(ctx, join(s.req.Path, j.rel))
-			}
-		})
-	}
-	e := &emitter{req: s.req, yield: yield}
-	unreadable := 0
-	for j := range order {
-		var found findings
-		select {
-		case found = <-j.found:
-		case <-ctx.Done():
+	size := 1 // small at first, for soon results
+	w.visit = func(rel string, typ fs.FileMode) bool {
+		if !typ.IsRegular() || s.glob != nil && !s.glob.matches(rel, false) {
+			return true
 		}
-		if found.err != nil && ctx.Err() == nil {
-			unreadable++
+		names = append(names, rel)
+		if len(names) < size {
+			return true
 		}
-		if !e.file(j.rel, found) {
-			break
-		}
+		size = min(2*size, maxBatch)
+		return hand()
 	}
-	stopped := e.done || ctx.Err() != nil
-	cause := ctx.Err()
-	cancel()
-	for range order {
+	err := w.walk(ctx, s.req.Root, s.req.Path)
+	if len(names) > 0 && ctx.Err() == nil {
+		hand()
 	}
-	group.Wait()
-	report := SearchReport{Limited: e.limited, Unreadable: unreadable + w.unreadable}
-	if stopped {
-		return report, cause
-	}
-	return report, walkErr
-}
-
-// emitter yields the findings of files up to the limit.
-type emitter struct {
-	req     SearchRequest
-	yield   func(SearchLine) bool
-	matches int
-	limited bool
-	done    bool
-}
-
-// file yields one file's findings. It reports false when the search is over.
-func (e *emitter) file(rel string, f findings) bool {
-	for _, l := range f.lines {
-		if !l.Context {
-			if e.req.Limit > 0 && e.matches == e.req.Limit {
-				e.limited, e.done = true, true
-				return false
-			}
-			e.matches++
-		}
-		l.Path = rel
-		if !e.yield(l) {
-			e.done = true
-			return false
-		}
-	}
-	return true
+	return err
 }

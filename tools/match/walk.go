@@ -7,45 +7,54 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// maxIgnoreFile bounds what is read of an ignore file.
-const maxIgnoreFile = 1 << 20
+const (
+	aheadPerLevel = 4 // folders that are listed before their turn, for each folder on the way down
+	aheadAtOnce   = 8 // folders that are listed at the same time
+)
 
 // walker visits a tree in the package's order, leaving out what is ignored.
+// Folders are listed some way ahead of the visit.
 type walker struct {
-	fsys       Lister
-	read       func(ctx context.Context, path string) []byte // an ignore file; nil if there is none
-	gitVisible bool                                          // .git is visited like any folder
-	visit      func(rel string, typ fs.FileMode) bool        // false stops
+	lister
+	descend func(rel string) bool                  // false keeps out of a folder; nil goes everywhere
+	visit   func(rel string, typ fs.FileMode) bool // false stops
+
 	unreadable int
+	slots      chan struct{}
+	group      sync.WaitGroup
 }
 
 // errStop ends a walk early.
 var errStop = errors.New("stop")
 
 func newWalker(fsys Lister) *walker {
-	w := &walker{fsys: fsys, read: func(context.Context, string) []byte { return nil }}
-	if r, ok := fsys.(FileSystem); ok {
-		w.read = func(ctx context.Context, p string) []byte {
-			data, err := r.ReadFile(ctx, p, maxIgnoreFile)
-			if err != nil {
-				return nil // git too goes on without a file that it can't read
-			}
-			return data
-		}
+	atOnce := 1
+	if _, ok := fsys.(Opener); ok {
+		atOnce = aheadAtOnce
 	}
+	w := &walker{lister: lister{fsys: fsys}, slots: make(chan struct{}, atOnce)}
+	w.files, _ = fsys.(FileSystem)
 	return w
 }
 
 // walk visits everything below start, for which rules of the folders from root
-// down to it hold as well.
+// down to it hold as well. The error is that of start, or of ctx.
 func (w *walker) walk(ctx context.Context, root, start string) error {
-	rules, err := w.rulesAbove(ctx, root, start)
+	ctx, cancel := context.WithCancel(ctx)
+	defer w.group.Wait()
+	defer cancel()
+	rules, err := w.rulesAbove(ctx, trimSlash(root), start)
 	if err != nil {
 		return err
 	}
-	err = w.folder(ctx, start, "", rules)
+	l := w.list(ctx, start)
+	if l.err != nil {
+		return l.err
+	}
+	err = w.folder(ctx, start, "", rules, l)
 	if errors.Is(err, errStop) {
 		return nil
 	}
@@ -54,103 +63,87 @@ func (w *walker) walk(ctx context.Context, root, start string) error {
 
 // rulesAbove collects the rules of the folders from root to the parent of start.
 func (w *walker) rulesAbove(ctx context.Context, root, start string) (*ruleSet, error) {
-	if root == "" || start == root || !strings.HasPrefix(start, strings.TrimSuffix(root, "/")+"/") {
+	rest, below := strings.CutPrefix(start, strings.TrimSuffix(root, "/")+"/")
+	if root == "" || !below || rest == "" {
 		return nil, nil
 	}
 	var rules *ruleSet
 	dir := root
-	rest := strings.Split(strings.Trim(start[len(root):], "/"), "/")
-	for _, name := range rest {
-		entries, err := w.entries(ctx, dir)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			return rules, nil // unreadable above: its rules can't be known
+	for name := range strings.SplitSeq(rest, "/") {
+		l := w.rules(ctx, dir)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		rules = w.rulesOf(ctx, dir, entries, rules)
-		dir = path.Join(dir, name)
+		if l.err != nil {
+			w.unreadable++ // its rules can't be known
+		}
+		rules = l.below(dir, rules)
+		w.unreadable += l.unreadable
+		dir = join(dir, name)
 	}
 	return rules, nil
 }
 
-func (w *walker) entries(ctx context.Context, dir string) ([]fs.DirEntry, error) {
-	var entries []fs.DirEntry
-	err := w.fsys.ReadDir(ctx, dir, func(e fs.DirEntry) bool {
-		entries = append(entries, e)
-		return ctx.Err() == nil
-	})
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, nil
-}
-
-// rulesOf adds a folder's own rules. A repository of its own cuts off those
-// from above; its exclude file counts before its .gitignore.
-func (w *walker) rulesOf(ctx context.Context, dir string, entries []fs.DirEntry, above *ruleSet) *ruleSet {
-	has := func(name string) fs.DirEntry {
-		i, ok := slices.BinarySearchFunc(entries, name, func(e fs.DirEntry, n string) int { return strings.Compare(e.Name(), n) })
-		if !ok {
-			return nil
-		}
-		return entries[i]
-	}
-	if git := has(".git"); git != nil {
-		above = nil
-		if git.IsDir() {
-			if rules := parseRules(w.read(ctx, path.Join(dir, ".git/info/exclude"))); len(rules) > 0 {
-				above = &ruleSet{dir: dir, rules: rules}
-			}
-		}
-	}
-	if file := has(".gitignore"); file != nil && file.Type().IsRegular() {
-		if rules := parseRules(w.read(ctx, path.Join(dir, ".gitignore"))); len(rules) > 0 {
-			return &ruleSet{dir: dir, rules: rules, above: above}
-		}
-	}
-	return above
-}
-
-func (w *walker) folder(ctx context.Context, dir, rel string, rules *ruleSet) error {
-	entries, err := w.entries(ctx, dir)
-	if err != nil {
-		if rel == "" || ctx.Err() != nil {
-			return err
-		}
+// folder visits the entries of a folder that has been listed.
+func (w *walker) folder(ctx context.Context, dir, rel string, above *ruleSet, l listing) error {
+	if l.err != nil || l.unreadable > 0 {
 		w.unreadable++
-		return nil
 	}
-	rules = w.rulesOf(ctx, dir, entries, rules)
-	for _, e := range entries {
-		name := e.Name()
-		if name == ".git" && !w.gitVisible || strings.HasPrefix(name, tempPrefix) {
-			continue
+	rules := l.below(dir, above)
+	entries := l.entries
+	if rules != nil {
+		entries = slices.DeleteFunc(entries, func(e entry) bool { return rules.ignored(join(dir, e.name), e.typ.IsDir()) })
+	}
+	var ahead []chan listing // of the next folders to be entered
+	next := 0
+	for i, e := range entries {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		full, below := join(dir, name), join(rel, name)
-		if rules.ignored(full, e.IsDir()) {
-			continue
-		}
-		if !w.visit(below, e.Type()) {
+		below := join(rel, e.name)
+		if !w.visit(below, e.typ) {
 			return errStop
 		}
-		if e.IsDir() {
-			if err := w.folder(ctx, full, below, rules); err != nil {
-				return err
+		if !w.enters(below, e.typ) {
+			continue
+		}
+		for next = max(next, i); next < len(entries) && len(ahead) <= aheadPerLevel; next++ {
+			if e := entries[next]; w.enters(join(rel, e.name), e.typ) {
+				ahead = append(ahead, w.start(ctx, join(dir, e.name)))
 			}
+		}
+		l := <-ahead[0]
+		ahead = ahead[1:]
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := w.folder(ctx, join(dir, e.name), below, rules, l); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// tempPrefix begins the names of files that a write has not finished; they
-// belong to nobody else (hazard WRIT-06).
-const tempPrefix = ".piremote-tmp-"
+func (w *walker) enters(rel string, typ fs.FileMode) bool {
+	return typ.IsDir() && (w.descend == nil || w.descend(rel))
+}
 
+// start lists a folder in the background.
+func (w *walker) start(ctx context.Context, dir string) chan listing {
+	out := make(chan listing, 1)
+	w.group.Go(func() {
+		select {
+		case w.slots <- struct{}{}:
+			out <- w.list(ctx, dir)
+			<-w.slots
+		case <-ctx.Done():
+			out <- listing{err: ctx.Err()}
+		}
+	})
+	return out
+}
+
+// join appends a name to a folder, which may be empty.
 func join(dir, name string) string {
 	switch {
 	case dir == "":
@@ -159,4 +152,22 @@ func join(dir, name string) string {
 		return dir + name
 	}
 	return dir + "/" + name
+}
+
+// trimSlash removes a slash at the end of anything but a root.
+func trimSlash(p string) string {
+	for len(p) > 1 && strings.HasSuffix(p, "/") && !strings.HasSuffix(p, ":/") {
+		p = p[:len(p)-1]
+	}
+	return p
+}
+
+// inGit reports whether a path leads into a .git folder.
+func inGit(p string) bool {
+	for ; p != "/" && p != "." && p != ""; p = path.Dir(p) {
+		if path.Base(p) == gitFolder {
+			return true
+		}
+	}
+	return false
 }

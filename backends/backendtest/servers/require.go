@@ -1,11 +1,11 @@
+//go:build unix
+
 package servers
 
 import (
-	"bytes"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -19,36 +19,6 @@ func Missing(tb testing.TB, name, reason string) {
 		tb.Fatalf("%s is required but not there: %s", name, reason)
 	}
 	tb.Skipf("%s is not there: %s", name, reason)
-}
-
-// logs collects a server's output for the case that a test fails.
-type logs struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.b.Len() > 1<<20 {
-		l.b.Reset()
-	}
-	return l.b.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// showIfFailed prints the log at the end of a failed test.
-func (l *logs) showIfFailed(tb testing.TB, name string) {
-	tb.Cleanup(func() {
-		if tb.Failed() {
-			tb.Logf("log of %s:\n%s", name, l.String())
-		}
-	})
 }
 
 // until calls ready every few milliseconds until it reports true or the time is up.
@@ -65,4 +35,16 @@ func until(limit time.Duration, ready func() bool) bool {
 		}
 	}
 	return true
+}
+
+func isFile(p string) bool {
+	info, err := os.Stat(p)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func check(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package servers
 
 import (
@@ -11,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,15 +27,23 @@ type SSHDOptions struct {
 	Config []string
 	// NoSFTP leaves out the SFTP subsystem.
 	NoSFTP bool
+	// Account is the account that the key admits, such as one with another
+	// login shell; empty means the one that runs the test.
+	Account string
 }
 
-// SSHD is a running sshd that admits one key of the account that runs the test.
+// SSHD is a running sshd that admits one key of one account.
 type SSHD struct {
 	Host string
 	Port int
 	User string
-	// Home is a client's home: .ssh/id_ed25519, .ssh/known_hosts, .ssh/config.
-	Home string
+	// Home is a client's home: .ssh/id_ed25519, .ssh/known_hosts, .ssh/config,
+	// which knows the server as "sshd".
+	Home         string
+	IdentityFile string // the private key in Home
+	KnownHosts   string // the known_hosts in Home
+	// HostKey is the server's public key.
+	HostKey gossh.PublicKey
 }
 
 // Address is host:port.
@@ -49,49 +60,95 @@ func StartSSHD(tb testing.TB, o SSHDOptions) *SSHD {
 	}
 	me, err := user.Current()
 	check(tb, err)
+	if o.Account == "" {
+		o.Account = me.Username
+	}
+	if me.Uid == "0" {
+		check(tb, os.MkdirAll("/run/sshd", 0o755)) //nolint:gosec // sshd wants it so
+	} else if o.Account != me.Username {
+		Missing(tb, "sshd", "admitting another account needs root")
+	}
 	dir := tb.TempDir()
-	s := &SSHD{Host: "127.0.0.1", Port: freePort(tb), User: me.Username, Home: filepath.Join(dir, "home")}
-	hostPublic := writeKey(tb, filepath.Join(dir, "host_key"))
-	check(tb, os.MkdirAll(filepath.Join(s.Home, ".ssh"), 0o700))
-	public := writeKey(tb, filepath.Join(s.Home, ".ssh", "id_ed25519"))
-	check(tb, os.WriteFile(filepath.Join(dir, "authorized_keys"), gossh.MarshalAuthorizedKey(public), 0o600))
-	check(tb, os.WriteFile(filepath.Join(s.Home, ".ssh", "known_hosts"),
-		fmt.Appendf(nil, "[%s]:%d %s", s.Host, s.Port, gossh.MarshalAuthorizedKey(hostPublic)), 0o600))
-	check(tb, os.WriteFile(filepath.Join(s.Home, ".ssh", "config"), nil, 0o600))
+	s := &SSHD{
+		Host: "127.0.0.1", User: o.Account, Home: filepath.Join(dir, "home"),
+		IdentityFile: filepath.Join(dir, "home", ".ssh", "id_ed25519"), KnownHosts: filepath.Join(dir, "home", ".ssh", "known_hosts"),
+	}
+	check(tb, os.MkdirAll(filepath.Dir(s.IdentityFile), 0o700))
+	s.HostKey = writeKey(tb, filepath.Join(dir, "host_key"))
+	public := writeKey(tb, s.IdentityFile)
+	admitted := filepath.Join(dir, "authorized_keys")
+	check(tb, os.WriteFile(admitted, gossh.MarshalAuthorizedKey(public), 0o600))
+	keys := "AuthorizedKeysFile " + admitted
+	if o.Account != me.Username {
+		// sshd reads the file as the account, which can't enter the folder.
+		keys = "AuthorizedKeysFile none\nAuthorizedKeysCommandUser root\nAuthorizedKeysCommand " + catProgram() + " " + admitted
+	}
 
+	log := &logs{}
+	log.showIfFailed(tb, "sshd")
+	const attempts = 3 // the free port may be taken by someone else meanwhile
+	for range attempts {
+		s.Port = freePort(tb)
+		config := filepath.Join(dir, "sshd_config")
+		check(tb, os.WriteFile(config, sshdConfig(s, o, filepath.Join(dir, "host_key"), keys), 0o600))
+		if s.serve(tb, program, config, log) {
+			s.writeClientFiles(tb)
+			return s
+		}
+	}
+	tb.Fatalf("sshd does not listen:\n%s", log)
+	return nil
+}
+
+func sshdConfig(s *SSHD, o SSHDOptions, hostKey, keys string) []byte {
 	lines := append([]string(nil), o.Config...)
 	if !o.NoSFTP {
 		lines = append(lines, "Subsystem sftp "+sftpServer())
 	}
 	lines = append(lines,
-		fmt.Sprintf("ListenAddress %s:%d", s.Host, s.Port), "HostKey "+filepath.Join(dir, "host_key"),
-		"AuthorizedKeysFile "+filepath.Join(dir, "authorized_keys"), "PidFile none", "StrictModes no", "UsePAM no",
+		"ListenAddress "+s.Address(), "HostKey "+hostKey, keys, "PidFile none", "StrictModes no", "UsePAM no",
 		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "PermitRootLogin yes", "LogLevel VERBOSE", "MaxStartups 100",
 		"PrintMotd no", "PrintLastLog no", "UseDNS no",
-		"SetEnv SHLVL=2", // bash then reads no start-up file of the account, which may take any time
 	)
-	config := filepath.Join(dir, "sshd_config")
-	check(tb, os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-	if me.Uid == "0" {
-		check(tb, os.MkdirAll("/run/sshd", 0o755))
-	}
-	log := &logs{}
-	cmd := exec.Command(program, "-D", "-e", "-f", config)
+	return []byte(strings.Join(lines, "\n") + "\n")
+}
+
+// serve starts the server in a group of its own, so that its sessions end with
+// it, and reports whether it listens.
+func (s *SSHD) serve(tb testing.TB, program, config string, log *logs) bool {
+	tb.Helper()
+	cmd := exec.Command(program, "-D", "-e", "-f", config) //nolint:gosec,noctx // it ends with the test
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = log, log, time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	check(tb, cmd.Start())
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // the log says why it ended
+		close(exited)
+	}()
 	tb.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		if err := <-exited; err == nil {
-			tb.Log("sshd ended by itself")
-		}
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+		<-exited
 	})
-	log.showIfFailed(tb, "sshd")
-	if !until(10*time.Second, func() bool { return listens(s.Address()) }) {
-		tb.Fatalf("sshd does not listen on %s:\n%s", s.Address(), log)
-	}
-	return s
+	gone := false
+	until(10*time.Second, func() bool {
+		select {
+		case <-exited:
+			gone = true
+		default:
+		}
+		return gone || listens(s.Address())
+	})
+	return !gone && listens(s.Address())
+}
+
+// writeClientFiles fills the client's home.
+func (s *SSHD) writeClientFiles(tb testing.TB) {
+	tb.Helper()
+	check(tb, os.WriteFile(s.KnownHosts, fmt.Appendf(nil, "[%s]:%d %s", s.Host, s.Port, gossh.MarshalAuthorizedKey(s.HostKey)), 0o600))
+	check(tb, os.WriteFile(filepath.Join(s.Home, ".ssh", "config"), fmt.Appendf(nil,
+		"Host sshd\n\tHostName %s\n\tPort %d\n\tUser %s\n\tIdentityFile %s\n\tIdentitiesOnly yes\n\tUserKnownHostsFile %s\n",
+		s.Host, s.Port, s.User, s.IdentityFile, s.KnownHosts), 0o600))
 }
 
 func sftpServer() string {
@@ -101,6 +158,15 @@ func sftpServer() string {
 		}
 	}
 	return "internal-sftp"
+}
+
+// catProgram is cat by a path that sshd accepts for a command: absolute, and
+// no link on the way.
+func catProgram() string {
+	if p, err := filepath.EvalSymlinks("/bin/cat"); err == nil {
+		return p
+	}
+	return "/usr/bin/cat"
 }
 
 func writeKey(tb testing.TB, file string) gossh.PublicKey {
@@ -117,7 +183,7 @@ func writeKey(tb testing.TB, file string) gossh.PublicKey {
 
 func freePort(tb testing.TB) int {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a local bind
 	check(tb, err)
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
@@ -128,22 +194,10 @@ func freePort(tb testing.TB) int {
 }
 
 func listens(address string) bool {
-	c, err := net.DialTimeout("tcp", address, time.Second)
+	c, err := net.DialTimeout("tcp", address, time.Second) //nolint:noctx // bounded
 	if err != nil {
 		return false
 	}
 	_ = c.Close()
 	return true
-}
-
-func isFile(p string) bool {
-	info, err := os.Stat(p)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func check(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }

@@ -277,3 +277,28 @@ func TestSaidMapsTheTextsOfTools(t *testing.T) {
 		t.Errorf("unknown text: %v", err)
 	}
 }
+
+// Whoever took every write bit away meant it, for root too; a rename over the
+// file would not ask.
+func TestWRIT04ReadOnlyFileIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		for mode, refused := range map[fs.FileMode]bool{0o444: true, 0o555: true, 0o400: true, 0o2444: true, 0o644: false, 0o200: false, 0o022: false} {
+			p := f.put(t, "f"+strconv.FormatUint(uint64(mode), 8), "old")
+			must(t, os.Chmod(p, mode.Perm()))
+			if mode&0o2000 != 0 {
+				must(t, os.Chmod(p, mode.Perm()|fs.ModeSetgid))
+			}
+			_, err := f.WriteFile(t.Context(), p, []byte("new"))
+			if !refused {
+				if os.Geteuid() == 0 && err != nil {
+					t.Errorf("mode %o: %v", mode, err)
+				}
+				continue
+			}
+			want(t, err, fs.ErrPermission)
+			if got, err := os.ReadFile(p); err != nil || string(got) != "old" {
+				t.Errorf("mode %o: %q, %v", mode, got, err)
+			}
+		}
+	})
+}

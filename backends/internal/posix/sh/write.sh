@@ -72,6 +72,10 @@ p_m=
 if [ -z "$p_new" ]; then
 	p_s=$({ : >>"./$p_B"; } 2>&1) || p_fail "$p_s"
 	p_m=$(p_perm "./$p_B") || p_end EIO
+	# No write bit at all refuses root too, whom the open above lets through.
+	p_n=${p_m%% *}
+	case $p_n in *=*) ;; *) p_n=00$p_n; p_n=${p_n#"${p_n%???}"} ;; esac
+	case $p_n in *w* | *[2367]*) ;; *) p_end EACCES ;; esac
 	case ${p_m##* } in 1) ;; *) p_in=links ;; esac
 fi
 if [ -w . ]; then :; elif [ -n "$p_new" ]; then

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/piremote/piremote/backends/docker"
+	"github.com/piremote/piremote/backends/ssh"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -21,6 +23,7 @@ type Finding struct {
 // of opening; the findings tell how far it came.
 func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 	findings := []Finding{{Name: "workspace", OK: true, Detail: describe(o)}}
+	findings = append(findings, wayFindings(ctx, o)...)
 	start := time.Now()
 	ws, err := Open(ctx, o)
 	if err != nil {
@@ -39,6 +42,23 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 		findings = append(findings, Finding{Name: "weaker", OK: true, Detail: weak})
 	}
 	return findings, nil
+}
+
+// wayFindings looks at each step of the way to a remote workspace.
+func wayFindings(ctx context.Context, o Options) []Finding {
+	var findings []Finding
+	switch o.Workspace.Backend {
+	case "ssh":
+		for _, f := range ssh.Diagnose(ctx, sshOptions(o)) {
+			findings = append(findings, Finding(f))
+		}
+	case "docker":
+		list, _ := docker.Diagnose(ctx, dockerOptions(o)) // opening will meet the same error
+		for _, f := range list {
+			findings = append(findings, Finding{Name: f.Name, OK: f.OK, Detail: f.Detail})
+		}
+	}
+	return findings
 }
 
 func describe(o Options) string {

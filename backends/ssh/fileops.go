@@ -1,0 +1,159 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/piremote/piremote/backends/internal/posix"
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// The operations that are carried out here.
+var (
+	_ ops.EditOperations  = fileOps{}
+	_ ops.WriteOperations = fileOps{}
+	_ ops.GrepOperations  = fileOps{}
+	_ ops.Canonicalizer   = fileOps{}
+	_ ops.WindowReader    = windowOps{}
+	_ ops.Searcher        = searchOps{}
+	_ ops.Globber         = searchOps{}
+)
+
+// fileOps are the file operations, by SFTP or by the shell. With SFTP, paths
+// outside of the root are given to the engine, which knows the files with full
+// outputs that it made there, and refuses all others.
+type fileOps struct{ v *view }
+
+// byShell runs a reading fn on the engine, and once more if the link broke.
+func byShell[T any](ctx context.Context, f fileOps, fn func(*posix.Engine) (T, error)) (T, error) {
+	v, err := fn(f.v.engine)
+	if f.again(ctx, err) {
+		v, err = fn(f.v.engine)
+	}
+	return v, f.read(err)
+}
+
+// again reports whether a read by the shell failed for the link alone.
+func (f fileOps) again(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && ops.KindOf(err) == ops.KindOutcomeUnknown
+}
+
+// read makes an unknown outcome of a read what it is: nothing was changed.
+func (f fileOps) read(err error) error {
+	var t *ops.TransportError
+	if errors.As(err, &t) && t.Kind == ops.KindOutcomeUnknown {
+		return transport(ops.KindUnavailable, t.Target, err, "the connection to %s was lost", f.v.workspace.connection.hop.address())
+	}
+	return err
+}
+
+// shell reports whether the engine carries out what SFTP would, or answered err
+// for a path outside of the root.
+func (f fileOps) shell(err error) bool {
+	return f.v.engine != nil && (f.v.files == nil || errors.Is(err, ops.ErrOutside))
+}
+
+// Access implements ops.ReadOperations in two round trips.
+func (f fileOps) Access(ctx context.Context, path string) (err error) {
+	if f.v.files != nil {
+		err = f.v.files.Access(ctx, path)
+	}
+	if f.shell(err) {
+		_, err = byShell(ctx, f, func(e *posix.Engine) (struct{}, error) { return struct{}{}, e.Access(ctx, path) })
+	}
+	return err
+}
+
+// ReadFile implements ops.ReadOperations in three round trips.
+func (f fileOps) ReadFile(ctx context.Context, path string, limit int64) (data []byte, err error) {
+	if f.v.files != nil {
+		data, err = f.v.files.ReadFile(ctx, path, limit)
+	}
+	if f.shell(err) {
+		return byShell(ctx, f, func(e *posix.Engine) ([]byte, error) { return e.ReadFile(ctx, path, limit) })
+	}
+	return data, err
+}
+
+// Stat implements ops.LsOperations in one round trip.
+func (f fileOps) Stat(ctx context.Context, path string) (info fs.FileInfo, err error) {
+	if f.v.files != nil {
+		info, err = f.v.files.Stat(ctx, path)
+	}
+	if f.shell(err) {
+		return byShell(ctx, f, func(e *posix.Engine) (fs.FileInfo, error) { return e.Stat(ctx, path) })
+	}
+	return info, err
+}
+
+// ReadDir implements ops.LsOperations.
+func (f fileOps) ReadDir(ctx context.Context, path string, yield func(fs.DirEntry) bool) error {
+	if f.v.files != nil {
+		return f.v.files.ReadDir(ctx, path, yield)
+	}
+	_, err := byShell(ctx, f, func(e *posix.Engine) (struct{}, error) { return struct{}{}, e.ReadDir(ctx, path, yield) })
+	return err
+}
+
+// MkdirAll implements ops.WriteOperations.
+func (f fileOps) MkdirAll(ctx context.Context, dir string) error {
+	if f.v.files != nil {
+		return f.v.files.MkdirAll(ctx, dir)
+	}
+	return f.v.engine.MkdirAll(ctx, dir)
+}
+
+// WriteFile implements ops.WriteOperations.
+func (f fileOps) WriteFile(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
+	if f.v.files != nil {
+		return f.v.files.WriteFile(ctx, path, data)
+	}
+	return f.v.engine.WriteFile(ctx, path, data)
+}
+
+// Canonical implements ops.Canonicalizer in one round trip.
+func (f fileOps) Canonical(ctx context.Context, path string) (string, error) {
+	if f.v.files != nil {
+		return f.v.files.Canonical(ctx, path)
+	}
+	return byShell(ctx, f, func(e *posix.Engine) (string, error) { return e.Canonical(ctx, path) })
+}
+
+// windowOps adds reading of some lines by the shell.
+type windowOps struct{ fileOps }
+
+// ReadWindow implements ops.WindowReader.
+func (o windowOps) ReadWindow(ctx context.Context, path string, req ops.WindowRequest) (ops.Window, error) {
+	return byShell(ctx, o.fileOps, func(e *posix.Engine) (ops.Window, error) { return e.ReadWindow(ctx, path, req) })
+}
+
+// searchOps adds searching by the shell.
+type searchOps struct{ fileOps }
+
+// Search implements ops.Searcher. It is repeated once if the link broke before
+// anything was found.
+func (o searchOps) Search(ctx context.Context, req ops.SearchRequest, yield func(ops.SearchLine) bool) (ops.SearchReport, error) {
+	some := false
+	report, err := o.v.engine.Search(ctx, req, func(l ops.SearchLine) bool {
+		some = true
+		return yield(l)
+	})
+	if !some && o.again(ctx, err) {
+		report, err = o.v.engine.Search(ctx, req, yield)
+	}
+	return report, o.read(err)
+}
+
+// Glob implements ops.Globber, likewise.
+func (o searchOps) Glob(ctx context.Context, req ops.GlobRequest, yield func(string) bool) (ops.SearchReport, error) {
+	some := false
+	report, err := o.v.engine.Glob(ctx, req, func(p string) bool {
+		some = true
+		return yield(p)
+	})
+	if !some && o.again(ctx, err) {
+		report, err = o.v.engine.Glob(ctx, req, yield)
+	}
+	return report, o.read(err)
+}
