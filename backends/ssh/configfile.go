@@ -56,14 +56,15 @@ func readConfig(o Options, host string) (settings, error) {
 			}
 		}
 	}
-	return s, proxyOrder(cfg, host, s)
+	proxyOrder(cfg, host, s)
+	return s, nil
 }
 
 // proxyOrder keeps the first of ProxyJump and ProxyCommand, which rules the
 // other out.
-func proxyOrder(cfg *sshconfig.Config, host string, s settings) error {
+func proxyOrder(cfg *sshconfig.Config, host string, s settings) {
 	if s.first("proxyjump") == "" || s.first("proxycommand") == "" {
-		return nil
+		return
 	}
 	for _, h := range cfg.Hosts {
 		if !h.Matches(host) {
@@ -74,15 +75,14 @@ func proxyOrder(cfg *sshconfig.Config, host string, s settings) error {
 				switch strings.ToLower(kv.Key) {
 				case "proxyjump":
 					delete(s, "proxycommand")
-					return nil
+					return
 				case "proxycommand":
 					delete(s, "proxyjump")
-					return nil
+					return
 				}
 			}
 		}
 	}
-	return nil
 }
 
 // maxIncludes is how deep Include may go.

@@ -242,7 +242,7 @@ func acceptOnly(f *fakeServer, key gossh.PublicKey, tries int) *[]string {
 // startAgent serves an agent with n keys.
 func startAgent(t *testing.T, n int, handle func(net.Conn)) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "a") // short: the length of socket paths is bounded
+	dir, err := os.MkdirTemp("", "a") //nolint:usetesting // the length of socket paths is bounded
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	ring := agent.NewKeyring()

@@ -71,6 +71,7 @@ func mend(k ops.Kind) string {
 		return "check the host name, the port, the network and the firewall"
 	case ops.KindNoShell:
 		return "file tools work without a shell; for commands give the account a POSIX login shell"
+	case ops.KindNoStatus, ops.KindProtocol, ops.KindOutcomeUnknown:
 	}
 	return ""
 }

@@ -102,8 +102,14 @@ func testRead(ctx context.Context, t *testing.T, g *target, set ops.Set) {
 		name string
 		want error
 	}{
-		{"none", fs.ErrNotExist}, {".", ops.ErrIsDir}, {"fifo", ops.ErrNotRegular}, {"f/x", ops.ErrNotDir}, {"loop", ops.ErrLoop},
-		{"none/none", fs.ErrNotExist}, {"to-f", nil}, {"./to-f/", nil},
+		{"none", fs.ErrNotExist},
+		{".", ops.ErrIsDir},
+		{"fifo", ops.ErrNotRegular},
+		{"f/x", ops.ErrNotDir},
+		{"loop", ops.ErrLoop},
+		{"none/none", fs.ErrNotExist},
+		{"to-f", nil},
+		{"./to-f/", nil},
 	} {
 		wantIs(t, "Access "+c.name, set.Read.Access(ctx, g.dir+"/"+c.name), c.want)
 		_, err := set.Read.ReadFile(ctx, g.dir+"/"+c.name, 0)

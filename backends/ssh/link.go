@@ -40,7 +40,7 @@ func newLink(client *gossh.Client, raw *watchedConn, h hop, asked bool) *link {
 func (l *link) close() {
 	l.once.Do(func() {
 		_ = l.raw.Close()
-		_ = l.Client.Close()
+		_ = l.Client.Close() //nolint:staticcheck // the embedded Close would not say whose
 		close(l.done)
 	})
 }

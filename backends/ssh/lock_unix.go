@@ -11,7 +11,7 @@ import (
 // lockFile takes an exclusive lock that ends when f is closed.
 func lockFile(f *os.File) error {
 	for {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR { //nolint:errorlint,gosec // a plain errno; a descriptor fits
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
 			return err
 		}
 	}

@@ -129,7 +129,7 @@ func wantKind(t *testing.T, what string, err error, kind ops.Kind, words ...stri
 // run runs a command and returns its output.
 func (g *target) run(ctx context.Context, script string) (string, ops.Exit, error) {
 	var out strings.Builder
-	exit, err := g.Set().Bash.Exec(ctx, ops.Command{Script: script, Dir: g.dir}, func(c ops.Chunk) { out.Write(c.Data) })
+	exit, err := g.Set().Bash.Exec(ctx, ops.Command{Script: script, Dir: g.dir}, func(c ops.Chunk) { out.Write(c.Data) }) //nolint:contextcheck // At has a time of its own
 	return out.String(), exit, err
 }
 

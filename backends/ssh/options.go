@@ -120,10 +120,10 @@ type hop struct {
 	name         string // as it was given
 }
 
-func (h hop) address() string { return net.JoinHostPort(h.host, strconv.Itoa(h.port)) }
+func (h *hop) address() string { return net.JoinHostPort(h.host, strconv.Itoa(h.port)) }
 
 // keyAddress is the address under which known_hosts has the host.
-func (h hop) keyAddress() string {
+func (h *hop) keyAddress() string {
 	if h.alias != "" {
 		return net.JoinHostPort(h.alias, "22")
 	}
@@ -131,7 +131,7 @@ func (h hop) keyAddress() string {
 }
 
 // label names the host as the user did, with the port if it is not 22.
-func (h hop) label() string {
+func (h *hop) label() string {
 	host := h.name
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"

@@ -172,7 +172,7 @@ func TestSFTP08NoiseBeforeTheServer(t *testing.T) {
 	_, err := Open(t.Context(), f.options(t))
 	if err == nil || !strings.Contains(err.Error(), "welcome to the machine") {
 		// Neither is there a shell, whose absence is what is reported.
-		var no *errNoSFTP
+		var no *noSFTPError
 		if !errors.As(err, &no) || !strings.Contains(no.reason, "welcome to the machine") {
 			t.Errorf("error %v", err)
 		}
@@ -200,8 +200,6 @@ func TestSFTP08NoiseBeforeTheServer(t *testing.T) {
 // refusing is a real SFTP server whose writes or attributes fail.
 type refusing struct {
 	sftp.Handlers
-	dir        string
-	put, chmod error
 }
 
 func (r *refusing) serve(ch gossh.Channel) {

@@ -98,17 +98,17 @@ func call[T any](ctx context.Context, s *sftpSession, fn func(*sftp.Client) (T, 
 	return none, ended(ctx)
 }
 
-// errNoSFTP reports that the host offers no SFTP server.
-type errNoSFTP struct{ reason string }
+// noSFTPError reports that the host offers no SFTP server.
+type noSFTPError struct{ reason string }
 
 // Error says why.
-func (e *errNoSFTP) Error() string { return "no SFTP: " + e.reason }
+func (e *noSFTPError) Error() string { return "no SFTP: " + e.reason }
 
 // newSession starts an SFTP server: the subsystem, else the server program by
 // exec, which also skips what start-up files print (hazard SFTP-08).
 func newSession(ctx context.Context, c *connection) (*sftpSession, error) {
 	s, err := startSession(ctx, c, "subsystem", "sftp", nil)
-	var no *errNoSFTP
+	var no *noSFTPError
 	if !errors.As(err, &no) {
 		return s, err
 	}
@@ -116,7 +116,7 @@ func newSession(ctx context.Context, c *connection) (*sftpSession, error) {
 	command := commandLine([]string{"/bin/sh", "-c", "for p in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server /usr/libexec/sftp-server " +
 		"/usr/lib/ssh/sftp-server /usr/lib/sftp-server /usr/local/libexec/sftp-server;do if test -x $p;then echo;echo " + marker + ";exec $p;fi;done;exit 127"})
 	s, err2 := startSession(ctx, c, "exec", command, []byte(marker+"\n"))
-	if errors.As(err2, new(*errNoSFTP)) {
+	if errors.As(err2, new(*noSFTPError)) {
 		return nil, err
 	}
 	return s, err2
@@ -159,7 +159,7 @@ func startSession(ctx context.Context, c *connection, request, argument string, 
 	go func() {
 		ok, err := ch.SendRequest(request, true, gossh.Marshal(struct{ Name string }{argument}))
 		if err == nil && !ok {
-			err = &errNoSFTP{"the server refuses the " + request + " request"}
+			err = &noSFTPError{"the server refuses the " + request + " request"}
 		}
 		if err != nil {
 			started <- result{nil, err}
@@ -189,14 +189,14 @@ func startSession(ctx context.Context, c *connection, request, argument string, 
 		return s, nil
 	}
 	s.kill()
-	var no *errNoSFTP
+	var no *noSFTPError
 	switch {
 	case errors.As(r.err, &no):
 		return nil, r.err
 	case !ch.link.aliveSoon():
 		return nil, ch.link.lostError(r.err)
 	}
-	return nil, &errNoSFTP{strings.Join(nonEmpty("its first answer is no SFTP packet: "+plain(r.err.Error()), said.quoted("it begins with "), complaint.quoted("it complains ")), "; ")}
+	return nil, &noSFTPError{strings.Join(nonEmpty("its first answer is no SFTP packet: "+plain(r.err.Error()), said.quoted("it begins with "), complaint.quoted("it complains ")), "; ")}
 }
 
 func nonEmpty(list ...string) []string {
@@ -289,7 +289,7 @@ func (m *sftpClients) get(ctx context.Context) (*sftpSession, error) {
 	s, err := newSession(startCtx, m.connection)
 	if err != nil {
 		if ctx.Err() == nil && startCtx.Err() != nil {
-			return nil, &errNoSFTP{"the SFTP server did not answer in time"}
+			return nil, &noSFTPError{"the SFTP server did not answer in time"}
 		}
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func (m *sftpClients) close() {
 
 // unavailable makes a transport error of what get said.
 func (m *sftpClients) unavailable(err error) error {
-	var no *errNoSFTP
+	var no *noSFTPError
 	if errors.As(err, &no) {
 		h := m.connection.hop
 		return transport(ops.KindUnavailable, h.label(), err, "%s has no usable SFTP server: %s", h.address(), no.reason)

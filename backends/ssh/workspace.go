@@ -130,7 +130,7 @@ func (w *Workspace) label(dir string) string {
 // judge decides what is there: shell and SFTP, one of them, or nothing (hazard
 // SSHX-09).
 func (w *Workspace) judge(sftpErr, shellErr error) error {
-	var no *errNoSFTP
+	var no *noSFTPError
 	switch {
 	case sftpErr == nil:
 	case errors.As(sftpErr, &no):

@@ -87,7 +87,7 @@ func boundaries(prog *syntax.Prog) ([]rune, []*syntax.Inst) {
 		inst := &prog.Inst[i]
 		switch inst.Op {
 		case syntax.InstEmptyWidth:
-			if syntax.EmptyOp(inst.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0 {
+			if syntax.EmptyOp(inst.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0 { //nolint:gosec // the compiler put a value of that type there
 				add('0', '9')
 				add('A', 'Z')
 				add('_', '_')
@@ -99,7 +99,7 @@ func boundaries(prog *syntax.Prog) ([]rune, []*syntax.Inst) {
 			continue
 		}
 		key := runesKey(inst.Rune)
-		if syntax.Flags(inst.Arg)&syntax.FoldCase != 0 {
+		if syntax.Flags(inst.Arg)&syntax.FoldCase != 0 { //nolint:gosec // the compiler put a value of that type there
 			key += "\x00i"
 		}
 		if seen[key] {
@@ -110,7 +110,7 @@ func boundaries(prog *syntax.Prog) ([]rune, []*syntax.Inst) {
 		if len(inst.Rune) == 1 {
 			first := inst.Rune[0]
 			add(first, first)
-			if syntax.Flags(inst.Arg)&syntax.FoldCase != 0 {
+			if syntax.Flags(inst.Arg)&syntax.FoldCase != 0 { //nolint:gosec // the compiler put a value of that type there
 				for r := unicode.SimpleFold(first); r != first; r = unicode.SimpleFold(r) {
 					add(r, r)
 				}

@@ -60,7 +60,7 @@ func newDFA(p *pattern) *dfa {
 	d.stride++ // the last column is never filled, so that it leads out of the fast loop
 	for i := range p.prog.Inst {
 		inst := &p.prog.Inst[i]
-		if inst.Op == syntax.InstEmptyWidth && syntax.EmptyOp(inst.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0 {
+		if inst.Op == syntax.InstEmptyWidth && syntax.EmptyOp(inst.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0 { //nolint:gosec // the compiler put a value of that type there
 			d.hasWord = true
 		}
 	}
@@ -93,7 +93,7 @@ func (d *dfa) intern(begin, word bool) uint32 {
 	leaves := d.leaves[:0:len(d.leaves)]
 	for _, pc := range d.leaves {
 		inst := &d.prog.Inst[pc]
-		if !begin && inst.Op == syntax.InstEmptyWidth && syntax.EmptyOp(inst.Arg)&syntax.EmptyBeginLine != 0 {
+		if !begin && inst.Op == syntax.InstEmptyWidth && syntax.EmptyOp(inst.Arg)&syntax.EmptyBeginLine != 0 { //nolint:gosec // the compiler put a value of that type there
 			continue // never true again in this line
 		}
 		leaves = append(leaves, pc)
@@ -156,7 +156,7 @@ func (d *dfa) close(given syntax.EmptyOp, decide bool) bool {
 			switch {
 			case !decide:
 				d.leaves = append(d.leaves, pc)
-			case syntax.EmptyOp(inst.Arg)&^given == 0:
+			case syntax.EmptyOp(inst.Arg)&^given == 0: //nolint:gosec // the compiler put a value of that type there
 				d.stack = append(d.stack, inst.Out)
 			}
 		default:

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"bytes"
 	"regexp/syntax"
 	"unicode"
 	"unicode/utf8"
@@ -34,9 +33,6 @@ func (n *needle) at(data []byte) bool {
 	}
 	return true
 }
-
-// folds reports whether the case of some letter does not matter.
-func (n *needle) folds() bool { return bytes.IndexByte(n.fold, caseBit) >= 0 }
 
 // requiredNeedle returns the best needle that occurs in every match of a
 // simplified expression, and whether the expression is that needle.
@@ -98,7 +94,7 @@ func (c *needleCollector) rune(r rune, fold bool) {
 			c.run.add(x, 0)
 		}
 	case r < utf8.RuneSelf && other < utf8.RuneSelf && unicode.SimpleFold(other) == r:
-		c.run.add(byte(r), caseBit)
+		c.run.add(byte(r), caseBit) //nolint:gosec // below utf8.RuneSelf
 	default:
 		c.interrupt() // more cases than two, or not of one byte
 	}

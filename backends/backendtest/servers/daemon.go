@@ -30,7 +30,7 @@ func startDaemon(program, dir string, d *Dockerd) error {
 	if err := os.WriteFile(filepath.Join(dir, "no-config.json"), []byte("{}"), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.Command("/bin/sh", "-c", `"$@" </dev/null >"$0" 2>&1 & echo $!`, log, program, //nolint:gosec,noctx // the tests' own daemon
+	cmd := exec.Command("/bin/sh", "-c", `"$@" </dev/null >"$0" 2>&1 & echo $!`, log, program,
 		"--host", d.Host, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--pidfile", pidFile, "--config-file", filepath.Join(dir, "no-config.json"),
 		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-masq=false",
@@ -57,14 +57,14 @@ func startDaemon(program, dir string, d *Dockerd) error {
 	if alive(pid) {
 		_ = syscall.Kill(pid, syscall.SIGTERM) // it may have ended just now
 	}
-	text, _ := os.ReadFile(log) //nolint:gosec // our own log
+	text, _ := os.ReadFile(log)
 	return fmt.Errorf("dockerd does not start:\n%s", text[max(0, len(text)-4000):])
 }
 
 // stopDaemon removes the containers that killed tests left and ends the daemon.
 // The caller holds both locks.
 func stopDaemon(dir string) {
-	text, err := os.ReadFile(filepath.Join(dir, "docker.pid")) //nolint:gosec // our own pid file
+	text, err := os.ReadFile(filepath.Join(dir, "docker.pid"))
 	if err != nil {
 		return // it was never started
 	}

@@ -36,7 +36,7 @@ func (d *Dockerd) Debian(tb testing.TB) string {
 	if !isFile(file) {
 		bootstrap(tb, file)
 	}
-	f, err := os.Open(file) //nolint:gosec // our own file
+	f, err := os.Open(file)
 	check(tb, err)
 	defer func() { _ = f.Close() }() // it was only read
 	d.load(tb, f, debianImage, "WORKDIR /ws")
@@ -56,14 +56,14 @@ func bootstrap(tb testing.TB, file string) {
 	defer cancel()
 	root := filepath.Join(tb.TempDir(), "root")
 	run := func(name string, args ...string) {
-		cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // fixed programs
+		cmd := exec.CommandContext(ctx, name, args...)
 		cmd.WaitDelay = time.Second
 		if out, err := cmd.CombinedOutput(); err != nil {
 			Missing(tb, "debootstrap", name+": "+err.Error()+"\n"+string(out[max(0, len(out)-2000):]))
 		}
 	}
 	run(program, "--variant=minbase", debianRelease, root)
-	check(tb, os.MkdirAll(filepath.Join(root, "ws"), 0o755))                    //nolint:gosec // a folder of the image
+	check(tb, os.MkdirAll(filepath.Join(root, "ws"), 0o755))
 	run("tar", "-C", root, "--one-file-system", "-cf", file+".part", "--", ".") // the archive appears whole
 	check(tb, os.Rename(file+".part", file))
 }

@@ -122,7 +122,7 @@ func privateDir() (string, error) {
 
 // lock waits for a lock on a file of the daemon's folder.
 func lock(dir, name string, how int) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own lock
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

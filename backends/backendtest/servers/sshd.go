@@ -64,7 +64,7 @@ func StartSSHD(tb testing.TB, o SSHDOptions) *SSHD {
 		o.Account = me.Username
 	}
 	if me.Uid == "0" {
-		check(tb, os.MkdirAll("/run/sshd", 0o755)) //nolint:gosec // sshd wants it so
+		check(tb, os.MkdirAll("/run/sshd", 0o755))
 	} else if o.Account != me.Username {
 		Missing(tb, "sshd", "admitting another account needs root")
 	}
@@ -117,7 +117,7 @@ func sshdConfig(s *SSHD, o SSHDOptions, hostKey, keys string) []byte {
 // it, and reports whether it listens.
 func (s *SSHD) serve(tb testing.TB, program, config string, log *logs) bool {
 	tb.Helper()
-	cmd := exec.Command(program, "-D", "-e", "-f", config) //nolint:gosec,noctx // it ends with the test
+	cmd := exec.Command(program, "-D", "-e", "-f", config)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = log, log, time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	check(tb, cmd.Start())
@@ -183,7 +183,7 @@ func writeKey(tb testing.TB, file string) gossh.PublicKey {
 
 func freePort(tb testing.TB) int {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a local bind
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(tb, err)
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
@@ -194,7 +194,7 @@ func freePort(tb testing.TB) int {
 }
 
 func listens(address string) bool {
-	c, err := net.DialTimeout("tcp", address, time.Second) //nolint:noctx // bounded
+	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
 		return false
 	}

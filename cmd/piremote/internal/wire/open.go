@@ -44,7 +44,7 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Workspace{Set: opened.Set(), close: opened.Close}, nil
+		return &Workspace{Set: opened.Set(), close: opened.Close}, nil //nolint:contextcheck // At has a time of its own
 	case "docker":
 		opened, err := docker.Open(ctx, dockerOptions(o))
 		if err != nil {
