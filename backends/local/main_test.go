@@ -31,10 +31,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case supervisorArg:
 			os.Exit(supervisor.Run(os.Args[2:], os.Stderr)) //nolint:forbidigo // the test binary stands in for a program
-		case writerArg:
-			os.Exit(writeForever(os.Args[2])) //nolint:forbidigo // the test binary stands in for a program
-		case parentArg:
-			os.Exit(runAndHang(os.Args[2], os.Args[3])) //nolint:forbidigo // the test binary stands in for a program
+		case writerArg, parentArg:
+			os.Exit(program(os.Args[1], os.Args[2:])) //nolint:forbidigo // the test binary stands in for a program
 		}
 	}
 	goleak.VerifyTestMain(m)
