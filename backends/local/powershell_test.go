@@ -36,7 +36,7 @@ for a; do last=$a; done
 printf '%s\n' "$*"
 find "$SPILL" -name 'script-*' -exec cat {} +
 `
-	if err := os.WriteFile(filepath.Join(bin, "pwsh"), []byte(fake), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(bin, "pwsh"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	spill := t.TempDir()
