@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,18 +60,43 @@ type target struct {
 	dir     string // on the target
 	host    string // the folder on this machine
 	env     []string
+	program string // that is run; empty: the binary
+	account uint32 // that runs it; 0: the one of the test
 }
 
 // run runs the binary with an environment of its own.
-func run(t *testing.T, env []string, args ...string) result {
+func run(t testing.TB, env []string, args ...string) result {
+	t.Helper()
+	return target{env: env}.fed(t, nil, args...)
+}
+
+// on runs the binary on a target.
+func (x target) on(t testing.TB, args ...string) result {
+	t.Helper()
+	return x.fed(t, nil, args...)
+}
+
+// fed is on with a standard input.
+func (x target) fed(t testing.TB, stdin io.Reader, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "USER=root"}, env...)
+	program := binary
+	if x.program != "" {
+		program = x.program
+	}
+	if x.address != "" {
+		args = append([]string{"-w", x.address}, args...)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "USER=root"}, x.env...)
 	cmd.WaitDelay = 5 * time.Second
+	if x.account != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: x.account, Gid: x.account}}
+		cmd.Dir = x.host
+	}
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	start := time.Now()
 	err := cmd.Run()
 	r := result{stdout: stdout.String(), stderr: stderr.String(), took: time.Since(start)}
@@ -87,25 +113,19 @@ func run(t *testing.T, env []string, args ...string) result {
 	return r
 }
 
-// on runs the binary on a target.
-func (x target) on(t *testing.T, args ...string) result {
-	t.Helper()
-	return run(t, x.env, append([]string{"-w", x.address}, args...)...)
-}
-
 // targets returns a fresh folder on each kind of target.
-func targets(t *testing.T) []target {
+func targets(t testing.TB) []target {
 	t.Helper()
 	return []target{localTarget(t), sshTarget(t, servers.StartSSHD(t, servers.SSHDOptions{})), dockerTarget(t)}
 }
 
-func localTarget(t *testing.T) target {
+func localTarget(t testing.TB) target {
 	t.Helper()
 	dir := t.TempDir()
 	return target{name: "local", address: dir, dir: dir, host: dir}
 }
 
-func sshTarget(t *testing.T, s *servers.SSHD) target {
+func sshTarget(t testing.TB, s *servers.SSHD) target {
 	t.Helper()
 	dir := t.TempDir()
 	return target{
@@ -114,7 +134,7 @@ func sshTarget(t *testing.T, s *servers.SSHD) target {
 	}
 }
 
-func dockerTarget(t *testing.T) target {
+func dockerTarget(t testing.TB) target {
 	t.Helper()
 	d := servers.StartDockerd(t)
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 	gossh "golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"github.com/piremote/piremote/backends/internal/faultproxy"
+	"github.com/piremote/piremote/backends/backendtest/faultproxy"
 	"github.com/piremote/piremote/backends/internal/posix"
 	"github.com/piremote/piremote/tools/ops"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/piremote/piremote/backends/backendtest/faultproxy"
 	"github.com/piremote/piremote/backends/backendtest/servers"
-	"github.com/piremote/piremote/backends/internal/faultproxy"
 	"github.com/piremote/piremote/tools/ops"
 )
 

@@ -27,9 +27,9 @@ const argPowerShell = 48 << 10
 const (
 	startWait  = 30 * time.Second       // for a command with a timeout to start
 	beginWait  = 3 * time.Second        // for a command that is to be ended to start
-	statusWait = 2 * time.Second        // for the second stream after the first has ended
+	statusWait = 5 * time.Second        // for the second stream after the first has ended
 	holdWait   = 150 * time.Millisecond // for the pipe to close, if something is known to hold it
-	closeWait  = 800 * time.Millisecond // the same, if nothing is known
+	closeWait  = 2 * time.Second        // the same, if nothing is known
 	killWait   = 20 * time.Second       // for the kill script, beside the grace
 )
 

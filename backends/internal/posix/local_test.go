@@ -5,7 +5,6 @@ package posix
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,19 +35,68 @@ func (r *localRunner) Run(ctx context.Context, p Process) (Status, error) {
 	}
 	argv := append(append([]string{}, r.argv...), p.Argv[1:]...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.WaitDelay = 500 * time.Millisecond
+	cmd.WaitDelay = 500 * time.Millisecond // for an input that nobody reads to its end
 	cmd.Env = r.env
 	cmd.Stdin = p.Stdin
 	if r.before != "" && p.Stdout != nil {
 		p.Stdout([]byte(r.before))
 	}
-	cmd.Stdout, cmd.Stderr = sink(p.Stdout), sink(p.Stderr)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	err := cmd.Run()
+	var wg sync.WaitGroup
+	var ours, theirs []*os.File
+	closeAll := func(files []*os.File) {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}
+	for i, take := range []func([]byte){p.Stdout, p.Stderr} {
+		pr, pw, err := os.Pipe()
+		if err != nil {
+			return Status{}, err
+		}
+		ours, theirs = append(ours, pr), append(theirs, pw)
+		if i == 0 {
+			cmd.Stdout = pw
+		} else {
+			cmd.Stderr = pw
+		}
+		wg.Go(func() {
+			buf := make([]byte, 32<<10)
+			for {
+				n, err := pr.Read(buf)
+				if n > 0 && take != nil {
+					take(buf[:n])
+				}
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	err := cmd.Start()
+	closeAll(theirs)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	// A transport goes on reading as long as something holds the pipes, unless it
+	// was told that the shell has failed.
+	read := make(chan struct{})
+	go func() { wg.Wait(); close(read) }()
+	var exit *exec.ExitError
+	var failed <-chan time.Time
+	if errors.As(err, &exit) {
+		failed = time.After(500 * time.Millisecond)
+	}
+	select {
+	case <-read:
+	case <-failed:
+	case <-ctx.Done():
+	}
+	closeAll(ours)
+	<-read
 	if ctx.Err() != nil {
 		return Status{}, ctx.Err()
 	}
-	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
 		ws, _ := exit.Sys().(syscall.WaitStatus)
@@ -56,28 +104,11 @@ func (r *localRunner) Run(ctx context.Context, p Process) (Status, error) {
 			return Status{Code: 128 + int(ws.Signal()), Signal: "KILL"}, nil
 		}
 		return Status{Code: exit.ExitCode()}, nil
-	case errors.Is(err, exec.ErrWaitDelay):
-		// The shell has ended and something still holds the pipe: a transport
-		// would go on waiting.
-		<-ctx.Done()
-		return Status{}, ctx.Err()
-	case err != nil:
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return Status{}, &ops.TransportError{Kind: ops.KindNoShell, Msg: err.Error(), Err: err}
 	}
 	return Status{}, nil
 }
-
-type sink func([]byte)
-
-// Write implements io.Writer.
-func (s sink) Write(p []byte) (int, error) {
-	if s != nil {
-		s(p)
-	}
-	return len(p), nil
-}
-
-var _ io.Writer = sink(nil)
 
 // target is a shell and a set of tools that tests run on.
 type target struct {

@@ -25,8 +25,11 @@ const (
 // tree is a match.FileSystem over a listing that was taken in one round trip,
 // with file contents in batches. What it does not know it asks the engine.
 type tree struct {
-	e       *Engine
-	dir     string // as it was asked for
+	e   *Engine
+	dir string // as it was asked for
+
+	// A walk asks for folders and for contents from several goroutines.
+	listing sync.Mutex
 	folders map[string][]fs.DirEntry
 	partial bool // an empty folder may be one that find could not read
 
@@ -57,7 +60,7 @@ func (e *Engine) listTree(ctx context.Context, dir string) (*tree, error) {
 	}
 	t := &tree{
 		e: e, dir: dir, folders: map[string][]fs.DirEntry{},
-		contents: map[string]content{}, place: map[string]int{}, batch: firstBatch,
+		contents: map[string]content{}, batch: firstBatch,
 	}
 	if !t.fill(dir, r) {
 		return nil, e.transport(ops.KindProtocol, e.label+": incomplete listing of "+dir, nil)
@@ -111,15 +114,8 @@ func (t *tree) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
 
 // ReadDir implements match.Lister.
 func (t *tree) ReadDir(ctx context.Context, name string, yield func(fs.DirEntry) bool) error {
-	entries, ok := t.folders[name]
-	if !ok && strings.HasPrefix(name, strings.TrimSuffix(t.dir, "/")+"/") {
-		// It was left out, and is wanted after all.
-		r, err := t.e.run(ctx, "open", name, request{limit: maxListing}, "tree_list")
-		if err == nil && t.fill(name, r) {
-			entries, ok = t.folders[name]
-		}
-	}
-	if !ok || t.partial && len(entries) == 0 {
+	entries, ok := t.listed(ctx, name)
+	if !ok {
 		return t.e.ReadDir(ctx, name, yield)
 	}
 	for _, e := range entries {
@@ -128,6 +124,21 @@ func (t *tree) ReadDir(ctx context.Context, name string, yield func(fs.DirEntry)
 		}
 	}
 	return nil
+}
+
+// listed returns the entries of a folder, and false if only the engine knows them.
+func (t *tree) listed(ctx context.Context, name string) ([]fs.DirEntry, bool) {
+	t.listing.Lock()
+	defer t.listing.Unlock()
+	entries, ok := t.folders[name]
+	if !ok && strings.HasPrefix(name, strings.TrimSuffix(t.dir, "/")+"/") {
+		// It was left out, and is wanted after all.
+		r, err := t.e.run(ctx, "open", name, request{limit: maxListing}, "tree_list")
+		if err == nil && t.fill(name, r) {
+			entries, ok = t.folders[name]
+		}
+	}
+	return entries, ok && (!t.partial || len(entries) > 0)
 }
 
 // ReadFile implements match.FileSystem.
@@ -238,14 +249,19 @@ func (t *tree) plan(ctx context.Context, req ops.SearchRequest) error {
 	if pattern == "" {
 		pattern = "**"
 	}
+	var order []string
+	place := map[string]int{}
 	_, err := match.Glob(ctx, t, match.GlobRequest{Root: req.Root, Path: req.Path, Pattern: pattern}, func(p string) bool {
 		if !strings.HasSuffix(p, "/") {
 			full := path.Join(t.dir, p)
-			t.place[full] = len(t.order)
-			t.order = append(t.order, full)
+			place[full] = len(order)
+			order = append(order, full)
 		}
 		return ctx.Err() == nil
 	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.order, t.place = order, place
 	return err
 }
 
@@ -280,6 +296,8 @@ func (t *tree) filter(ctx context.Context, text string, fold bool) error {
 		}
 		rest = rest[n:]
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.with, t.without = with, true
 	return nil
 }

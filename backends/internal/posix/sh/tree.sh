@@ -34,3 +34,20 @@ p_marked() {
 		;;
 	esac
 }
+
+# p_young says whether a process that is newer than this shell has no environment
+# yet: for a moment of its exec nobody can see whose it is.
+p_young() {
+	case $p_proc in "") return 1 ;; esac
+	for p_f in $(grep -Ls -e "" /proc/[0-9]*/environ 2>/dev/null); do
+		p_f=${p_f#/proc/}
+		p_f=${p_f%%/*}
+		[ "$p_f" -gt "$$" ] || continue
+		p_l=
+		IFS= read -r p_l 2>/dev/null <"/proc/$p_f/stat" || continue
+		# pid (name) state parent: the dead and the kernel's own have none.
+		case ${p_l##*") "} in [ZXx]* | "? 2 "*) continue ;; esac
+		return 0
+	done
+	return 1
+}
