@@ -1,5 +1,6 @@
 # make try   the main job in seconds: an agent mends a bug over SSH (needs Go only)
 # make test  every test, against a real sshd and a real dockerd
+# make bench every tool on every target, in time and round trips
 GO ?= go
 export GOFLAGS := $(GOFLAGS) -trimpath
 LDFLAGS := -s -w
@@ -24,6 +25,12 @@ lint:
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	$(GO) tool -modfile=.ci/tools/go.mod golangci-lint run ./...
+
+# bench measures each tool on each target and the search beside rg and fd, by
+# turns in one run; docs/performance.md says what the columns are.
+bench:
+	.ci/install
+	$(GO) test -run '^$$' -bench . -benchtime 5x -timeout 60m ./e2e ./backends/local ./tools/...
 
 fmt:
 	$(GO) tool -modfile=.ci/tools/go.mod golangci-lint fmt ./...

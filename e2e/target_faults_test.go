@@ -79,12 +79,12 @@ func TestUnreadableFileAsAnotherAccount(t *testing.T) {
 	onlyRoot(t)
 	const nobody = 65534
 	folder := func() string { // that the account can reach
-		dir, err := os.MkdirTemp("", "piremote-e2e-")
+		dir, err := os.MkdirTemp("", "piremote-e2e-") //nolint:usetesting // other accounts may not enter t.TempDir
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another account reads it
+		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "secret.txt"), []byte("secret\n"), 0o600); err != nil {
@@ -98,7 +98,7 @@ func TestUnreadableFileAsAnotherAccount(t *testing.T) {
 	name := d.Run(t, servers.ContainerOptions{User: "65534", Binds: []string{bound + ":/ws"}})
 	program := filepath.Join(folder(), "piremote")
 	copyFile(t, binary, program)
-	if err := os.Chmod(program, 0o755); err != nil { //nolint:gosec // another account runs it
+	if err := os.Chmod(program, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []target{
@@ -108,7 +108,8 @@ func TestUnreadableFileAsAnotherAccount(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			for _, args := range [][]string{
-				{"read", "path=secret.txt"}, {"edit", "path=secret.txt", `edits=[{"oldText":"secret","newText":"x"}]`},
+				{"read", "path=secret.txt"},
+				{"edit", "path=secret.txt", `edits=[{"oldText":"secret","newText":"x"}]`},
 				{"write", "path=secret.txt", "content=x"},
 			} {
 				oneSentence(t, x.on(t, append([]string{"tool"}, args...)...), 1, "secret.txt", "permission denied")

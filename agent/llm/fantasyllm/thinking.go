@@ -28,6 +28,10 @@ func budget(level string) int64 {
 	return 0
 }
 
+// IsThinkingLevel says whether name is a level of thinking: off, minimal, low,
+// medium, high, xhigh or max. Which of them a model takes is seen when it is asked.
+func IsThinkingLevel(name string) bool { return name == "off" || budget(name) > 0 }
+
 // think asks for a level of thinking: off, minimal, low, medium, high, xhigh or
 // max. An empty level, and a model that does not reason, leave it to the
 // provider. A level that the catalogue does not list for the model is an error.

@@ -29,7 +29,7 @@ func (a *app) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	provider, err := wire.Provider(cfg, a.getenv) //nolint:contextcheck // a lifetime of its own, not that of the call
+	model, err := wire.OpenModel(ctx, cfg, a.getenv)
 	if err != nil {
 		return &usageError{err}
 	}
@@ -38,7 +38,7 @@ func (a *app) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = closing(err, s.workspace.Close()) }()
-	ag, err := s.agent(provider)
+	ag, err := s.agent(model, a.retrying)
 	if err != nil {
 		return err
 	}
@@ -107,10 +107,15 @@ func (a *app) runJSON(ctx context.Context, s *session, ag *agent.Agent, prompt l
 	}), err)
 }
 
-func (s *session) agent(provider llm.Provider) (*agent.Agent, error) {
+// retrying tells the user that an answer failed and is asked for again.
+func (a *app) retrying(n agent.RetryNotice) {
+	a.notice(fmt.Sprintf("the model did not answer (%v); attempt %d of %d follows in %s", n.Err, n.Attempt, n.Attempts, n.Delay.Round(time.Second)))
+}
+
+func (s *session) agent(model wire.Model, retrying func(agent.RetryNotice)) (*agent.Agent, error) {
 	limits := s.config.Limits
 	return agent.New(agent.Options{
-		Provider: provider, Executor: s.executor, Tools: s.active, SessionID: s.id,
+		Provider: model.Provider, Thinking: model.Thinking, Retry: agent.Retry{Notify: retrying}, Executor: s.executor, Tools: s.active, SessionID: s.id,
 		System: systemPrompt(s.workspace.Set.Target, s.tools),
 		Limits: agent.Limits{
 			Turns: limits.Turns, ToolCalls: limits.ToolCalls, Cost: limits.Cost, Time: limits.Time, Repeats: limits.Repeats,

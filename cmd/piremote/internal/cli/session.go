@@ -49,7 +49,7 @@ func (a *app) open(ctx context.Context, names []string) (*session, error) {
 	}
 	ws, err := wire.Open(ctx, wire.Options{
 		Workspace: described, Config: cfg, Env: a.Env,
-		Notice: func(text string) { _, _ = fmt.Fprintf(a.Stderr, "piremote: %s\n", text) },
+		Notice: a.notice,
 	})
 	if err != nil {
 		return nil, err
@@ -104,3 +104,6 @@ func (a *app) selectTools(names []string) ([]string, error) {
 	}
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(a.flags.excludeTools, n) }), nil
 }
+
+// notice tells the user something that is no failure.
+func (a *app) notice(text string) { _, _ = fmt.Fprintf(a.Stderr, "piremote: %s\n", text) }

@@ -124,7 +124,7 @@ func (a *app) tryRun(ctx context.Context, cfg *config.Config, ws *wire.Workspace
 	if err != nil {
 		return err
 	}
-	ag, err := s.agent(script.Provider(map[string]string{"test": project.Test}))
+	ag, err := s.agent(wire.Model{Provider: script.Provider(map[string]string{"test": project.Test})}, a.retrying)
 	if err != nil {
 		return err
 	}

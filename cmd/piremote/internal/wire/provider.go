@@ -1,35 +1,35 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
 
-	"github.com/piremote/piremote/agent/llm"
 	"github.com/piremote/piremote/agent/llm/scripted"
 	"github.com/piremote/piremote/config"
 )
 
-// Provider turns the configured model into a provider: "scripted:FILE" reads
-// answers from a file, "provider/id[:thinking]" asks a model.
-func Provider(cfg *config.Config, getenv func(string) string) (llm.Provider, error) {
+// OpenModel opens the configured model: "scripted:FILE" reads answers from a file,
+// "provider/id[:thinking]" asks a model.
+func OpenModel(ctx context.Context, cfg *config.Config, getenv func(string) string) (Model, error) {
 	if file, ok := strings.CutPrefix(cfg.Model, "scripted:"); ok {
 		script, err := readScript(file)
 		if err != nil {
-			return nil, err
+			return Model{}, err
 		}
-		return script.Provider(nil), nil
+		return Model{Provider: script.Provider(nil)}, nil
 	}
 	name, id, ok := strings.Cut(cfg.Model, "/")
 	if !ok || name == "" || id == "" {
 		if cfg.Model == "" {
-			return nil, errors.New("no model is chosen: give --model provider/id, --model scripted:FILE, or set model in the configuration")
+			return Model{}, errors.New("no model is chosen: give --model provider/id, --model scripted:FILE, or set model in the configuration")
 		}
-		return nil, fmt.Errorf("model %q is not of the form provider/id or scripted:FILE", cfg.Model)
+		return Model{}, fmt.Errorf("model %q is not of the form provider/id or scripted:FILE", cfg.Model)
 	}
-	return modelProvider(cfg, name, id, getenv)
+	return modelOf(ctx, cfg, name, id, getenv)
 }
 
 // readScript reads a script; the ending .yaml may be left out.
