@@ -102,7 +102,7 @@ func BenchmarkSearch(b *testing.B) {
 				b.Fatal(err)
 			}
 		}, func() {
-			lines = linesOf(b, "fdfind", "--hidden", "--type", "f", "--glob", "*.go", src)
+			lines = linesOf(b, "fdfind", "--hidden", "--glob", "*.go", src)
 		})
 		if found != lines {
 			b.Errorf("%d paths, fd finds %d", found, lines)

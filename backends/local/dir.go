@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/piremote/piremote/tools/ops"
@@ -17,14 +18,11 @@ const dirBatch = 512
 // ReadDir yields what the folder holds, except temporary files of writes that
 // are under way or were interrupted (hazard WRIT-06).
 func (e engine) ReadDir(ctx context.Context, path string, yield func(fs.DirEntry) bool) error {
-	f, info, err := e.openAny(ctx, path)
+	f, err := e.openDir(ctx, path)
 	if err != nil {
 		return e.fail("readdir", path, err)
 	}
 	defer func() { _ = f.Close() }()
-	if !info.IsDir() {
-		return e.fail("readdir", path, ops.ErrNotDir)
-	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -45,6 +43,21 @@ func (e engine) ReadDir(ctx context.Context, path string, yield func(fs.DirEntry
 			return e.fail("readdir", path, err)
 		}
 	}
+}
+
+func (v *view) openDir(ctx context.Context, path string) (*os.File, error) {
+	if f := v.folderBeneath(ctx, path); f != nil {
+		return f, nil
+	}
+	f, info, err := v.openAny(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		_ = f.Close()
+		return nil, ops.ErrNotDir
+	}
+	return f, nil
 }
 
 // Temporary files are named by prefix, 16 hexadecimal digits, and suffix.

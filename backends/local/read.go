@@ -24,6 +24,9 @@ func (e engine) Access(ctx context.Context, path string) error {
 
 // Open streams a regular file.
 func (e engine) Open(ctx context.Context, path string) (io.ReadCloser, error) {
+	if f := e.fileBeneath(ctx, path); f != nil {
+		return f, nil
+	}
 	f, _, err := e.openFile(ctx, path)
 	if err != nil {
 		return nil, e.fail("open", path, err)

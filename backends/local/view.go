@@ -25,6 +25,7 @@ type engine struct{ *view }
 // root is an opened folder.
 type root struct {
 	handle    *os.Root // nil: the whole file system
+	folder    *os.File // of handle, for calls that os.Root does not have
 	canonical string
 	aliases   []string // other absolute paths by which callers name it
 	readOnly  bool
@@ -89,7 +90,12 @@ func openRoot(r Root) (*root, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened := &root{handle: handle, canonical: canonical, readOnly: r.ReadOnly}
+	folder, err := handle.Open(".")
+	if err != nil {
+		_ = handle.Close()
+		return nil, err
+	}
+	opened := &root{handle: handle, folder: folder, canonical: canonical, readOnly: r.ReadOnly}
 	opened.alias(given)
 	if _, err := handle.Lstat(filepath.Join("..", "x")); err != nil {
 		opened.escape = bare(err)
@@ -129,6 +135,7 @@ func (v *view) close() {
 	for _, r := range v.roots {
 		if r.handle != nil {
 			_ = r.handle.Close()
+			_ = r.folder.Close()
 		}
 	}
 }

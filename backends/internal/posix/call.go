@@ -28,6 +28,10 @@ type request struct {
 	bulk   []byte   // follows them on stdin
 	limit  int64    // bytes of reply at most; 0 means no limit
 	effect bool     // the script changes something: see call
+
+	// hold keeps the script, started, from beginning until it is closed; nil
+	// means that it begins at once.
+	hold <-chan struct{}
 }
 
 // errReplyTooLong reports a reply beyond request.limit.
@@ -58,6 +62,7 @@ func (e *Engine) call(ctx context.Context, req request) (reply, error) {
 	}
 	n := nonce()
 	in := newGate(n+"\n"+e.values(req.args...)+"\n"+n+"\n", req.bulk)
+	in.hold = req.hold
 	out := &collector{limit: req.limit, sep: []byte("\n" + n + " "), whole: make(chan struct{})}
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -224,23 +229,32 @@ const lastMark = 256
 // gate is the stdin of a script. After stop it hands out nothing more, and
 // tells whether everything had been handed out before.
 type gate struct {
-	mu      sync.Mutex
-	parts   [][]byte
-	stopped bool
+	hold <-chan struct{} // nothing is handed out before it is closed; nil for none
+	over chan struct{}   // closed by stop
+
+	mu    sync.Mutex
+	parts [][]byte
+	once  once
 }
 
 func newGate(script string, bulk []byte) *gate {
-	return &gate{parts: [][]byte{[]byte(script), bulk}}
+	return &gate{parts: [][]byte{[]byte(script), bulk}, over: make(chan struct{})}
 }
 
 // Read implements io.Reader.
 func (g *gate) Read(p []byte) (int, error) {
+	if g.hold != nil {
+		select {
+		case <-g.hold:
+		case <-g.over:
+		}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for len(g.parts) > 0 && len(g.parts[0]) == 0 {
 		g.parts = g.parts[1:]
 	}
-	if g.stopped || len(g.parts) == 0 {
+	if g.stopped() || len(g.parts) == 0 {
 		return 0, io.EOF
 	}
 	n := copy(p, g.parts[0])
@@ -248,10 +262,19 @@ func (g *gate) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+func (g *gate) stopped() bool {
+	select {
+	case <-g.over:
+		return true
+	default:
+		return false
+	}
+}
+
 func (g *gate) stop() (handedOver bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.stopped = true
+	g.once.close(g.over)
 	for _, p := range g.parts {
 		if len(p) > 0 {
 			return false

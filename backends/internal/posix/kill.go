@@ -17,15 +17,16 @@ type endReport struct {
 }
 
 // end ends every process with the marker, its session and its descendants, and
-// removes the folder spillDir if it is not empty.
-func (e *Engine) end(ctx context.Context, marker, group string, grace time.Duration, spillDir string) (endReport, error) {
+// removes the folder spillDir if it is not empty. It begins when hold is closed; nil
+// means at once.
+func (e *Engine) end(ctx context.Context, marker, group string, grace time.Duration, spillDir string, hold <-chan struct{}) (endReport, error) {
 	p := e.core.probe
 	step := time.Second
 	if p.SleepFraction {
 		step = 50 * time.Millisecond
 	}
 	naps := int((grace + step - 1) / step)
-	r, err := e.free().call(ctx, request{script: "kill", args: []string{marker, group, strconv.Itoa(naps), spillDir}, limit: 1 << 20})
+	r, err := e.free().call(ctx, request{script: "kill", args: []string{marker, group, strconv.Itoa(naps), spillDir}, limit: 1 << 20, hold: hold})
 	if err != nil {
 		return endReport{}, err
 	}
@@ -68,7 +69,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	if !background && dir == "" {
 		return nil
 	}
-	report, err := e.end(ctx, "PIREMOTE_SESSION="+c.session, "", ops.DefaultGrace, dir)
+	report, err := e.end(ctx, "PIREMOTE_SESSION="+c.session, "", ops.DefaultGrace, dir, nil)
 	if err != nil {
 		return err
 	}

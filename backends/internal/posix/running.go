@@ -25,6 +25,8 @@ type running struct {
 
 	out  *outStream
 	errs *errStream
+
+	ready *standby // ends the command without delay; nil until shortly before its deadline
 }
 
 func newRunning(e *Engine, cmd ops.Command) *running {
@@ -65,7 +67,12 @@ func (r *running) start(ctx context.Context, req execRequest, output func(ops.Ch
 // wait sees the command to its end, and returns when Run has returned.
 func (r *running) wait(ctx context.Context) error {
 	defer r.cancel()
-	var timeout <-chan time.Time
+	defer func() {
+		if r.ready != nil {
+			r.ready.dismiss()
+		}
+	}()
+	var soon, timeout <-chan time.Time
 	begun := r.out.started
 	if r.cmd.Timeout > 0 {
 		t := time.NewTimer(r.cmd.Timeout + startWait)
@@ -77,14 +84,17 @@ func (r *running) wait(ctx context.Context) error {
 		case <-begun:
 			begun = nil
 			if r.cmd.Timeout > 0 {
-				t := time.NewTimer(r.cmd.Timeout)
+				t, early := time.NewTimer(r.cmd.Timeout), time.NewTimer(max(0, r.cmd.Timeout-standbyLead))
 				defer t.Stop()
-				timeout = t.C
+				defer early.Stop()
+				timeout, soon = t.C, early.C
 			}
 		case <-r.done:
 			return r.conclude(ctx)
 		case <-r.out.exited:
 			return r.leave(ctx)
+		case <-soon:
+			r.ready = r.newStandby(ctx)
 		case <-timeout:
 			if err := r.kill(ctx); err != nil {
 				return err
@@ -220,20 +230,37 @@ func (r *running) kill(ctx context.Context) error {
 	return nil
 }
 
-// endTree runs the kill script for this call.
+// endTree runs the kill script for this call: the one that stands ready, else a
+// new one.
 func (r *running) endTree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cmd.Grace+killWait)
 	defer cancel()
-	group := ""
-	if r.e.core.probe.Setsid != "" {
-		group = r.out.pid
+	var report endReport
+	err := errNotReady
+	if r.ready != nil {
+		report, err = r.ready.begin(ctx)
+		r.ready = nil
 	}
-	report, err := r.e.end(ctx, "PIREMOTE_CALL="+r.call, group, r.cmd.Grace, "")
+	if err != nil {
+		report, err = r.end(ctx, nil)
+	}
 	if err != nil {
 		return err
 	}
 	r.exit.Killed, r.exit.Survivors, r.exit.Unverified = report.killed, report.survivors, report.unverified
 	return nil
+}
+
+// errNotReady reports that no kill script stands ready.
+var errNotReady = errors.New("no script stands ready")
+
+// end is Engine.end for this call.
+func (r *running) end(ctx context.Context, hold <-chan struct{}) (endReport, error) {
+	group := ""
+	if r.e.core.probe.Setsid != "" {
+		group = r.out.pid
+	}
+	return r.e.end(ctx, "PIREMOTE_CALL="+r.call, group, r.cmd.Grace, "", hold)
 }
 
 // once closes a channel once.
