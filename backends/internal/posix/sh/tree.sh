@@ -35,19 +35,27 @@ p_marked() {
 	esac
 }
 
-# p_young says whether a process that is newer than this shell has no environment
+# p_began sets p_b to the start of process $1 in ticks since the boot; it is empty
+# for the dead and for the kernel's own.
+p_began() {
+	p_b=
+	p_l=
+	IFS= read -r p_l 2>/dev/null <"/proc/$1/stat" || return 0
+	# pid (name) state parent ...
+	set -- ${p_l##*") "}
+	case $1/$2 in [ZXx]/* | ?/2) ;; *) p_b=${20} ;; esac
+}
+
+# p_young says whether a process that began after this shell has no environment
 # yet: for a moment of its exec nobody can see whose it is.
 p_young() {
 	case $p_proc in "") return 1 ;; esac
+	p_began "$$"
+	p_o=$p_b
 	for p_f in $(grep -Ls -e "" /proc/[0-9]*/environ 2>/dev/null); do
 		p_f=${p_f#/proc/}
-		p_f=${p_f%%/*}
-		[ "$p_f" -gt "$$" ] || continue
-		p_l=
-		IFS= read -r p_l 2>/dev/null <"/proc/$p_f/stat" || continue
-		# pid (name) state parent: the dead and the kernel's own have none.
-		case ${p_l##*") "} in [ZXx]* | "? 2 "*) continue ;; esac
-		return 0
+		p_began "${p_f%%/*}"
+		[ "${p_b:-0}" -ge "${p_o:-1}" ] && return 0
 	done
 	return 1
 }
