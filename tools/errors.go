@@ -7,18 +7,30 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/piremote/piremote/tools/match"
 	"github.com/piremote/piremote/tools/ops"
 	"github.com/piremote/piremote/tools/textout"
 )
 
 // fileError says in one sentence what stood in the way of doing something to a
-// file, in terms that let the model correct itself. The cause stays in the chain.
+// file, in terms that let the model correct itself. It names the file whatever
+// the error, and says so where nobody knows whether the effect happened. The
+// cause stays in the chain.
 func fileError(verb, arg string, err error) error {
 	if err == nil {
 		return nil
 	}
+	var told *failure
+	if errors.As(err, &told) {
+		return err // it is a sentence for the model already
+	}
 	reason := ""
 	switch {
+	case ops.KindOf(err) == ops.KindOutcomeUnknown:
+		return &failure{
+			text: fmt.Sprintf("It is unknown whether the %s of %s took effect: %s. Look at it before you try again.", verb, show(arg), sentence(err)),
+			err:  err,
+		}
 	case errors.Is(err, context.Canceled):
 		return &failure{text: fmt.Sprintf("%s of %s aborted", title(verb), show(arg)), err: err}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -31,9 +43,9 @@ func fileError(verb, arg string, err error) error {
 		reason = "permission denied"
 	case errors.Is(err, ops.ErrIsDir):
 		reason = "it is a directory"
-	case errors.Is(err, ops.ErrNotDir):
+	case errors.Is(err, ops.ErrNotDir), errors.Is(err, match.ErrNotDir):
 		reason = "it, or a part of its path, is not a directory"
-	case errors.Is(err, ops.ErrNotRegular):
+	case errors.Is(err, ops.ErrNotRegular), errors.Is(err, match.ErrNotRegular):
 		reason = "it is not a regular file (a device, FIFO or socket)"
 	case errors.Is(err, ops.ErrTooLarge):
 		reason = "it is too large"
@@ -47,14 +59,17 @@ func fileError(verb, arg string, err error) error {
 		reason = "it changed meanwhile; read it again"
 	default:
 		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			reason = pe.Err.Error()
+		if errors.As(err, &pe) && ops.KindOf(err) == "" {
+			reason = sentence(pe.Err)
 		} else {
-			return err
+			reason = sentence(err)
 		}
 	}
 	return &failure{text: fmt.Sprintf("Cannot %s %s: %s.", verb, show(arg), reason), err: err}
 }
+
+// sentence is an error's text without the full stop that may end it.
+func sentence(err error) string { return strings.TrimSuffix(err.Error(), ".") }
 
 // failure is a sentence for the model over the error that caused it.
 type failure struct {

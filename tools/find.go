@@ -76,7 +76,7 @@ func (t findTool) execute(ctx context.Context, call tool.Call, p FindParams, _ t
 	if err != nil {
 		return tool.Result{}, searchError("search", orDot(p.Path), err)
 	}
-	notes := usedNote(nil, p.Path, used)
+	notes := usedNote(p.Path, used)
 	if report.Limited {
 		notes = append(notes, fmt.Sprintf("%d results limit reached. Use limit=%d for more, or refine the pattern", limit, min(limit*2, maxLimit)))
 	}

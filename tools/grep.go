@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -108,7 +107,7 @@ func (t grepTool) execute(ctx context.Context, call tool.Call, p GrepParams, _ t
 	}
 	details.Path, details.Limited, details.Truncated, details.Unreadable = abs, report.Limited, list.full, report.Unreadable
 
-	notes := usedNote(nil, p.Path, used)
+	notes := usedNote(p.Path, used)
 	if report.Limited {
 		notes = append(notes, fmt.Sprintf("%d matches limit reached. Use limit=%d for more, or refine the pattern", limit, min(limit*2, maxLimit)))
 	}
@@ -166,11 +165,13 @@ func searchError(verb, arg string, err error) error {
 
 func orDot(p string) string { return or(p, ".") }
 
-func usedNote(notes []string, arg, used string) []string {
-	if used == "" {
-		return notes
+// usedNote says which name stands for the one that was given. One of our own
+// escapes is no other name.
+func usedNote(arg, used string) []string {
+	if used == "" || used == unescape(arg) {
+		return nil
 	}
-	return append(notes, fmt.Sprintf("%s does not exist; this is %s", show(arg), show(path.Base(used))))
+	return []string{fmt.Sprintf("%s does not exist; this is %s", show(arg), show(used))}
 }
 
 func reportNotes(notes []string, report ops.SearchReport) []string {

@@ -74,7 +74,7 @@ func (t lsTool) execute(ctx context.Context, call tool.Call, p LsParams, _ tool.
 			break
 		}
 	}
-	notes := usedNote(nil, p.Path, used)
+	notes := usedNote(p.Path, used)
 	if entries.seen > limit {
 		notes = append(notes, fmt.Sprintf("%d entries limit reached, the folder has %d. Use limit=%d for more", limit, entries.seen, min(limit*2, maxLimit)))
 	}

@@ -19,12 +19,12 @@ import (
 func (w workspace) resolve(arg string, scope tool.Scope) (string, error) {
 	switch {
 	case arg == "":
-		return "", errors.New("path is empty: name a file or folder")
+		return "", &failure{text: "path is empty: name a file or folder"}
 	case strings.ContainsRune(arg, 0):
-		return "", errors.New("path contains a NUL byte, which no file name can")
+		return "", &failure{text: "path contains a NUL byte, which no file name can"}
 	case arg == "~" || strings.HasPrefix(arg, "~/"):
 		if w.set.Target.Home == "" {
-			return "", errors.New("~ is unknown on this workspace: give an absolute path")
+			return "", &failure{text: "~ is unknown on this workspace: give an absolute path"}
 		}
 		return path.Join(w.set.Target.Home, arg[1:]), nil
 	case path.IsAbs(arg):
@@ -58,13 +58,35 @@ func (w workspace) root(scope tool.Scope) string {
 // a leading "@". They count only when the exact name does not exist.
 func alternatives(arg string) []string {
 	var alts []string
-	if name, ok := textout.UnescapeName(arg); ok && name != arg {
+	if name := unescape(arg); name != arg {
 		alts = append(alts, name)
 	}
 	if strings.HasPrefix(arg, "@") && len(arg) > 1 {
 		alts = append(alts, arg[1:])
 	}
 	return alts
+}
+
+// unescape undoes the escapes in a path. A name or path that we showed may stand
+// behind a folder that the model put before it, and before more that it put
+// behind; so an escape starts at any segment and takes as many as it can
+// (hazards CONF-08, LS-01).
+func unescape(arg string) string {
+	segments := strings.Split(arg, "/")
+	var out []string
+	for len(segments) > 0 {
+		name, n := segments[0], 1
+		if strings.HasPrefix(name, `\:`) {
+			for end := len(segments); end > 0; end-- {
+				if plain, ok := textout.UnescapeName(strings.Join(segments[:end], "/")); ok {
+					name, n = plain, end
+					break
+				}
+			}
+		}
+		out, segments = append(out, name), segments[n:]
+	}
+	return strings.Join(out, "/")
 }
 
 // locate runs fn on the exact path and, if that does not exist, on the first

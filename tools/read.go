@@ -111,10 +111,7 @@ func (t readTool) read(ctx context.Context, call tool.Call, p ReadParams) (tool.
 // windowText is the text of a window and, in brackets, what was left out.
 func windowText(p ReadParams, abs, used string, req ops.WindowRequest, win ops.Window) string {
 	text := string(win.Data)
-	var notes []string
-	if used != "" {
-		notes = append(notes, fmt.Sprintf("%s does not exist; this is %s", show(p.Path), show(used)))
-	}
+	notes := usedNote(p.Path, used)
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 		notes = append(notes, "The file is not valid UTF-8; invalid bytes are shown as \uFFFD")
@@ -132,8 +129,8 @@ func windowText(p ReadParams, abs, used string, req ops.WindowRequest, win ops.W
 			notes = append(notes, fmt.Sprintf("Use offset=%d to continue behind it", next))
 		}
 	case last >= win.TotalLines:
-		if win.TotalLines == 0 && len(notes) == 0 {
-			return "(empty file)"
+		if text == "" {
+			text = "(empty file)" // or one with a byte order mark alone
 		}
 	case win.Lines == p.Limit:
 		notes = append(notes, fmt.Sprintf("%s in file. Use offset=%d to continue",

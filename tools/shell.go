@@ -125,7 +125,7 @@ func (t shellTool) execute(ctx context.Context, call tool.Call, p ShellParams, u
 	details.Aborted = err != nil && ctx.Err() != nil
 	result := tool.Result{Details: details, Effects: []tool.Effect{effect}}
 
-	text := outputText(snap, exit, t.otherShell(exit))
+	text := outputText(snap, exit, t.options.Background, t.otherShell(exit))
 	if status := t.status(ctx, cmd, exit, err); status != nil {
 		if snap.TotalBytes == 0 && err != nil && ctx.Err() == nil {
 			return result, status
@@ -200,6 +200,8 @@ func (t shellTool) status(ctx context.Context, cmd ops.Command, exit ops.Exit, e
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return &failure{text: "Command aborted" + killText(exit), err: context.Cause(ctx)}
+	case ops.KindOf(err) == ops.KindNoStatus || ops.KindOf(err) == ops.KindOutcomeUnknown:
+		return err // the command ran, and the sentence says what is not known of it
 	case err != nil:
 		return fileError("run in", cmd.Dir, err)
 	case exit.TimedOut:

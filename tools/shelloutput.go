@@ -83,7 +83,7 @@ func (o *shellOutput) finish() textout.Snapshot {
 
 // outputText is what the model sees of a command's output: its end, and in
 // brackets what is missing and what still runs.
-func outputText(snap textout.Snapshot, exit ops.Exit, otherShell string) string {
+func outputText(snap textout.Snapshot, exit ops.Exit, policy ops.Background, otherShell string) string {
 	text := strings.TrimRight(snap.Text, "\n")
 	if snap.TotalBytes == 0 || text == "" {
 		text = "(no output)"
@@ -93,7 +93,11 @@ func outputText(snap textout.Snapshot, exit ops.Exit, otherShell string) string 
 		notes = append(notes, truncationNote(snap, exit))
 	}
 	if exit.Background {
-		notes = append(notes, "Background processes are still running; they are ended when the session ends")
+		until := "they are ended when the session ends"
+		if policy == ops.BackgroundKeep {
+			until = "they go on after the session has ended"
+		}
+		notes = append(notes, "Background processes are still running; "+until)
 	}
 	if otherShell != "" {
 		notes = append(notes, fmt.Sprintf("There is no bash on this target; %s runs the commands", otherShell))

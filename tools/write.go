@@ -74,8 +74,11 @@ func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (to
 		if err = t.set.Write.MkdirAll(ctx, path.Dir(abs)); err != nil {
 			return err
 		}
-		report, err = t.set.Write.WriteFile(ctx, abs, data)
-		return err
+		if report, err = t.set.Write.WriteFile(ctx, abs, data); err != nil {
+			err = fileError("write", p.Path, err)
+			return &failure{text: err.Error() + " The folders above it exist now.", err: err}
+		}
+		return nil
 	}
 	if used != "" {
 		// The call's place is that of the exact name; this is another file.

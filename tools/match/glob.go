@@ -10,10 +10,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
+// ErrNotDir and ErrNotRegular, in a *fs.PathError, refuse a start that is
+// neither what can be searched. The package knows no contract, so who offers a
+// search says it in the contract's terms.
 var (
-	errSyntax    = errors.New("syntax error; brackets and braces must be closed")
-	errNotFolder = errors.New("not a directory")
+	ErrNotDir     = errors.New("not a directory")
+	ErrNotRegular = errors.New("not a regular file")
 )
+
+var errSyntax = errors.New("syntax error; brackets and braces must be closed")
 
 // noteNoRules is said where ignore files can't be read.
 const noteNoRules = "Ignore files can't be read here, so nothing is left out"
@@ -74,7 +79,7 @@ func isFolder(ctx context.Context, fsys Lister, p string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return &fs.PathError{Op: "search", Path: p, Err: errNotFolder}
+		return &fs.PathError{Op: "search", Path: p, Err: ErrNotDir}
 	}
 	return nil
 }

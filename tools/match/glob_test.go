@@ -88,7 +88,7 @@ func TestGlobErrors(t *testing.T) {
 	if _, err := Glob(t.Context(), folder{}, GlobRequest{Path: filepath.Join(root, "zz"), Pattern: "*"}, none); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	if _, err := Glob(t.Context(), folder{}, GlobRequest{Path: filepath.Join(root, "a.go"), Pattern: "*"}, none); !errors.Is(err, errNotFolder) {
+	if _, err := Glob(t.Context(), folder{}, GlobRequest{Path: filepath.Join(root, "a.go"), Pattern: "*"}, none); !errors.Is(err, ErrNotDir) {
 		t.Errorf("a file: %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestFIND03LinksAreNotFollowedAndFIFOsNotOpened(t *testing.T) {
 	if got, _ := lines(t, folder{}, SearchRequest{Root: root, Path: filepath.Join(root, "2/loop/1"), Pattern: "needle"}); !slices.Equal(got, []string{"a.go:1:needle"}) {
 		t.Errorf("%v", got)
 	}
-	if _, err := Search(t.Context(), folder{}, SearchRequest{Root: root, Path: filepath.Join(root, "p"), Pattern: "x"}, nil); !errors.Is(err, errNotRegular) {
+	if _, err := Search(t.Context(), folder{}, SearchRequest{Root: root, Path: filepath.Join(root, "p"), Pattern: "x"}, nil); !errors.Is(err, ErrNotRegular) {
 		t.Errorf("a FIFO: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package match
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"path"
 	"runtime"
@@ -70,12 +69,10 @@ type search struct {
 	workers int
 }
 
-var errNotRegular = errors.New("not a regular file")
-
 // one searches a single file that was named, whatever the glob.
 func (s *search) one(ctx context.Context, info fs.FileInfo, yield func(SearchLine) bool) (SearchReport, error) {
 	if !info.Mode().IsRegular() {
-		return SearchReport{}, &fs.PathError{Op: "search", Path: s.req.Path, Err: errNotRegular}
+		return SearchReport{}, &fs.PathError{Op: "search", Path: s.req.Path, Err: ErrNotRegular}
 	}
 	e := &emitter{req: s.req, yield: yield}
 	w := s.worker(ctx)
