@@ -45,7 +45,7 @@ type editTool struct{ workspace }
 func newEdit(w workspace, _ Options) (tool.Tool, error) {
 	t := editTool{w}
 	reserve := func(call tool.Call, p EditParams) tool.Reservation {
-		return t.reserve(call, p.Path, true, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
+		return t.reserve(call, "edit", p.Path, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
 			return t.edit(ctx, call, p)
 		})
 	}

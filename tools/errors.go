@@ -107,6 +107,14 @@ func bracket(text string, notes []string) string {
 	return b.String()
 }
 
+// limitNote says that a limit of results was reached and how to see the rest.
+func limitNote(reached string, limit int, narrower string) string {
+	if limit >= maxLimit {
+		return fmt.Sprintf("%s. %s to see the rest", reached, title(narrower))
+	}
+	return fmt.Sprintf("%s. Use limit=%d for more, or %s", reached, min(limit*2, maxLimit), narrower)
+}
+
 func plural(n int64, one, many string) string {
 	if n == 1 {
 		return fmt.Sprintf("%d %s", n, one)

@@ -78,7 +78,7 @@ func (t findTool) execute(ctx context.Context, call tool.Call, p FindParams, _ t
 	}
 	notes := usedNote(p.Path, used)
 	if report.Limited {
-		notes = append(notes, fmt.Sprintf("%d results limit reached. Use limit=%d for more, or refine the pattern", limit, min(limit*2, maxLimit)))
+		notes = append(notes, limitNote(fmt.Sprintf("%d results limit reached", limit), limit, "refine the pattern"))
 	}
 	notes = reportNotes(list.note(notes), report)
 	text := list.text()

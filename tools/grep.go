@@ -109,7 +109,7 @@ func (t grepTool) execute(ctx context.Context, call tool.Call, p GrepParams, _ t
 
 	notes := usedNote(p.Path, used)
 	if report.Limited {
-		notes = append(notes, fmt.Sprintf("%d matches limit reached. Use limit=%d for more, or refine the pattern", limit, min(limit*2, maxLimit)))
+		notes = append(notes, limitNote(fmt.Sprintf("%d matches limit reached", limit), limit, "refine the pattern"))
 	}
 	notes = list.note(notes)
 	if details.LinesCut {

@@ -180,7 +180,7 @@ func TestLS04MemoryFollowsTheLimit(t *testing.T) {
 	got, ok := b.do("ls", args{"limit": 100})
 	lines := strings.Split(got, "\n")
 	if !ok || len(lines) != 102 || lines[0] != "f000000" || lines[99] != "f000099" ||
-		lines[101] != "[100 entries limit reached, the folder has 1000000. Use limit=200 for more]" {
+		lines[101] != "[100 entries limit reached, the folder has 1000000. Use limit=200 for more, or use find with a pattern]" {
 		t.Errorf("%v, %d lines, ends %q", ok, len(lines), lines[max(0, len(lines)-2):])
 	}
 	if grown := int64(peak) - int64(start); grown > 2<<20 {

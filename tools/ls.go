@@ -76,7 +76,7 @@ func (t lsTool) execute(ctx context.Context, call tool.Call, p LsParams, _ tool.
 	}
 	notes := usedNote(p.Path, used)
 	if entries.seen > limit {
-		notes = append(notes, fmt.Sprintf("%d entries limit reached, the folder has %d. Use limit=%d for more", limit, entries.seen, min(limit*2, maxLimit)))
+		notes = append(notes, limitNote(fmt.Sprintf("%d entries limit reached, the folder has %d", limit, entries.seen), limit, "use find with a pattern"))
 	}
 	notes = list.note(notes)
 	text := list.text()

@@ -11,17 +11,19 @@ import (
 // action is the body of a call that works on one file.
 type action func(ctx context.Context, update tool.Update) (tool.Result, error)
 
-// reserve takes the call's place in the queue of the file that it names.
-func (w workspace) reserve(call tool.Call, arg string, writes bool, run action) tool.Reservation {
+// reserve takes the call's place in the queue of the file that it names. Every
+// verb but "read" changes the file.
+func (w workspace) reserve(call tool.Call, verb, arg string, run action) tool.Reservation {
 	abs, err := w.resolve(arg, call.Scope)
 	if err != nil {
 		return &reservation{err: err}
 	}
-	return &reservation{arg: arg, ticket: w.set.Mutations.Ticket(abs, writes), run: run}
+	return &reservation{verb: verb, arg: arg, ticket: w.set.Mutations.Ticket(abs, verb != "read"), run: run}
 }
 
 // reservation is a place in a file's queue with what to do there.
 type reservation struct {
+	verb   string
 	arg    string
 	ticket *ops.Ticket
 	run    action
@@ -40,7 +42,7 @@ func (r *reservation) Execute(ctx context.Context, update tool.Update) (result t
 		return err
 	})
 	if !ran {
-		return tool.Result{}, fileError("use", r.arg, derr)
+		return tool.Result{}, fileError(r.verb, r.arg, derr)
 	}
 	return result, err
 }

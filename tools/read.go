@@ -60,7 +60,7 @@ func newRead(w workspace, _ Options) (tool.Tool, error) {
 		Prepare: rejectLoneSurrogates,
 		Execute: t.execute,
 		Reserve: func(call tool.Call, p ReadParams) tool.Reservation {
-			return t.reserve(call, p.Path, false, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
+			return t.reserve(call, "read", p.Path, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
 				return t.read(ctx, call, p)
 			})
 		},
@@ -68,7 +68,7 @@ func newRead(w workspace, _ Options) (tool.Tool, error) {
 }
 
 func (t readTool) execute(ctx context.Context, call tool.Call, p ReadParams, update tool.Update) (tool.Result, error) {
-	return t.reserve(call, p.Path, false, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
+	return t.reserve(call, "read", p.Path, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
 		return t.read(ctx, call, p)
 	}).Execute(ctx, update)
 }

@@ -238,7 +238,7 @@ func TestGrepFindLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.want("ls", args{}, ".gitignore\ndangling@\nout/\nsrc/")
-	b.want("ls", args{"path": "src", "limit": 1}, "a.go\n\n[1 entries limit reached, the folder has 2. Use limit=2 for more]")
+	b.want("ls", args{"path": "src", "limit": 1}, "a.go\n\n[1 entries limit reached, the folder has 2. Use limit=2 for more, or use find with a pattern]")
 	b.want("grep", args{"pattern": "TODO"}, "src/a.go:2: // TODO one")
 	b.want("grep", args{"pattern": "todo", "ignoreCase": true, "context": 1, "path": "src"}, "a.go-1- package a\na.go:2: // TODO one")
 	b.want("grep", args{"pattern": "nothing here"}, "No matches found")

@@ -34,7 +34,7 @@ type writeTool struct{ workspace }
 func newWrite(w workspace, _ Options) (tool.Tool, error) {
 	t := writeTool{w}
 	reserve := func(call tool.Call, p WriteParams) tool.Reservation {
-		return t.reserve(call, p.Path, true, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
+		return t.reserve(call, "write", p.Path, func(ctx context.Context, _ tool.Update) (tool.Result, error) {
 			return t.write(ctx, call, p)
 		})
 	}
