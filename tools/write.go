@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/piremote/piremote/tools/ops"
@@ -98,18 +99,25 @@ func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (to
 }
 
 // target is the file that a write means: the exact name, unless only one of its
-// alternatives exists.
+// alternatives exists. If that can't be found out, nothing is written.
 func (t writeTool) target(ctx context.Context, arg string, scope tool.Scope) (abs, used string, err error) {
 	abs, err = t.resolve(arg, scope)
 	if err != nil || t.set.Read == nil || len(alternatives(arg)) == 0 {
 		return abs, "", err
 	}
-	if found, alt, err := t.locate(ctx, arg, scope, false, func(p string) error {
+	found, alt, err := t.locate(ctx, arg, scope, false, func(p string) error {
 		return t.set.Read.Access(ctx, p)
-	}); err == nil && alt != "" {
-		return found, alt, nil
+	})
+	is := func(kinds ...error) bool {
+		return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 	}
-	return abs, "", nil
+	switch {
+	case err == nil || is(fs.ErrPermission, ops.ErrIsDir, ops.ErrNotRegular):
+		return found, alt, nil // it is there
+	case ops.KindOf(err) == "" && is(fs.ErrNotExist, ops.ErrNotDir, ops.ErrOutside, ops.ErrLoop):
+		return abs, "", nil
+	}
+	return "", "", fileError("write", arg, err)
 }
 
 // digest is the hash by which effects name content.
