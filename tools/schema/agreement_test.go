@@ -78,8 +78,50 @@ func randomSchema(r *rand.Rand, depth int) string {
 	return "{" + strings.Join(keywords, ",") + "}"
 }
 
-// What validates, the library takes, and validating it again changes nothing;
-// what the library takes as it stands, validates.
+// agree holds a validator against the library: what validates, the library
+// takes, and validating it again changes nothing; what the library takes as it
+// stands, validates. A refusal is a *ValidationError that names the tool.
+func agree(t *testing.T, text, in string) (valid bool) {
+	t.Helper()
+	v, err := Compile(json.RawMessage(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	s := &jsonschema.Schema{}
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		t.Fatal(err)
+	}
+	library, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := func(raw []byte) error {
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return err
+		}
+		return library.Validate(value)
+	}
+	out, err := v.Validate("t", json.RawMessage(in))
+	if err != nil {
+		var own *ValidationError
+		if !errors.As(err, &own) || own.Tool != "t" || len(own.Violations) == 0 || own.Error() == "" {
+			t.Fatalf("%s\nis refused by %T: %v", in, err, err)
+		}
+		if _, derr := decode(json.RawMessage(in)); derr == nil && judge([]byte(in)) == nil {
+			t.Fatalf("%s\nis valid for\n%s\nbut: %v", in, text, err)
+		}
+		return false
+	}
+	if err := judge(out); err != nil {
+		t.Fatalf("%s\nbecame %s\nfor %s\n%v", in, out, text, err)
+	}
+	if again, err := v.Validate("t", out); err != nil || string(again) != string(out) {
+		t.Fatalf("%s\nbecame %s, then %s, %v\nfor %s", in, out, again, err, text)
+	}
+	return true
+}
+
 func TestValidatorAgreesWithTheLibrary(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -87,45 +129,29 @@ func TestValidatorAgreesWithTheLibrary(t *testing.T) {
 	valid, refused := 0, 0
 	for range 4000 {
 		text := fmt.Sprintf(`{"type":"object","properties":{"a":%s,"b":%s}}`, randomSchema(r, 2), randomSchema(r, 1))
-		in := fmt.Sprintf(`{"a":%s,"b":%s}`, randomValue(r, 3), randomValue(r, 2))
-		v, err := Compile(json.RawMessage(text))
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		s := &jsonschema.Schema{}
-		if err := json.Unmarshal([]byte(text), s); err != nil {
-			t.Fatal(err)
-		}
-		library, err := s.Resolve(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		judge := func(raw []byte) error {
-			var value any
-			if err := json.Unmarshal(raw, &value); err != nil {
-				t.Fatal(err)
-			}
-			return library.Validate(value)
-		}
-		out, err := v.Validate("t", json.RawMessage(in))
-		if err != nil {
+		if agree(t, text, fmt.Sprintf(`{"a":%s,"b":%s}`, randomValue(r, 3), randomValue(r, 2))) {
+			valid++
+		} else {
 			refused++
-			if judge([]byte(in)) == nil {
-				t.Fatalf("%s\nis valid for\n%s\nbut: %v", in, text, err)
-			}
-			continue
-		}
-		valid++
-		if err := judge(out); err != nil {
-			t.Fatalf("%s\nbecame %s\nfor %s\n%v", in, out, text, err)
-		}
-		if again, err := v.Validate("t", out); err != nil || string(again) != string(out) {
-			t.Fatalf("%s\nbecame %s, then %s, %v\nfor %s", in, out, again, err, text)
 		}
 	}
 	if valid < 400 || refused < 400 {
 		t.Errorf("%d valid and %d refused say little", valid, refused)
 	}
+}
+
+// FuzzCoercion takes any arguments and a schema that the seed makes.
+func FuzzCoercion(f *testing.F) {
+	for i, in := range []string{
+		`{"a":"5","b":"true"}`, `{"a":[1,"2",null]}`, `{"a":{"b":"1e3"}}`, `{"a":"[1,2]","b":"{}"}`, `{"a":1e999}`, `[1]`, ``, `{"a":"\ud800"}`,
+		`{"a":-0,"b":1.0}`, `{"b":0.1e1,"a":12345678901234567890}`, "{\"a\":\"\xff\"}",
+	} {
+		f.Add(uint64(i), in)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, in string) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		agree(t, fmt.Sprintf(`{"type":"object","properties":{"a":%s,"b":%s}}`, randomSchema(r, 2), randomSchema(r, 1)), in)
+	})
 }
 
 // The decoder takes what encoding/json takes, but for its own bounds.

@@ -144,3 +144,29 @@ func FuzzDetect(f *testing.F) {
 		}
 	})
 }
+
+// Text is text wherever its head is cut, and is none with a NUL byte in it.
+func FuzzTextIsText(f *testing.F) {
+	f.Add("plain\n", uint16(3))
+	f.Add("caf\u00e9 \u65e5\u672c \U0001F600", uint16(9))
+	f.Add("\ufeffkey: 1\r\n\x1b[31m\x01", uint16(2))
+	f.Add("BM GIF8 RIFF MZ", uint16(0))
+	f.Fuzz(func(t *testing.T, text string, at uint16) {
+		text = "x" + strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "") // no magic begins with x
+		if len(text) >= 262 && text[257:262] == "ustar" {
+			t.Skip()
+		}
+		cut := 1 + int(at)%len(text)
+		for _, head := range []string{text, text[:cut]} {
+			if kind := sniff.Detect([]byte(head)); kind != (sniff.Kind{Name: "UTF-8 text"}) {
+				t.Errorf("%q: %+v", head, kind)
+			}
+			if sniff.Binary([]byte(head)) || sniff.Image([]byte(head)) != "" {
+				t.Errorf("%q is taken for no text", head)
+			}
+		}
+		if head := []byte(text[:cut] + "\x00" + text[cut:]); !sniff.Binary(head) || !sniff.Detect(head).Binary {
+			t.Errorf("%q is taken for text", head)
+		}
+	})
+}
