@@ -87,26 +87,33 @@ func isFolder(ctx context.Context, fsys Lister, p string) error {
 // glob is a parsed doublestar pattern.
 type glob struct {
 	pattern string
-	base    bool     // matches base names
-	dirOnly bool     // matches folders only
-	fixed   []string // leading segments without a wildcard; every match is below them
-	depth   int      // segments of every match; 0 if that is open
+	any     []alternative // the pattern with its braces written out
+	base    bool          // matches base names
+	dirOnly bool          // matches folders only
+	fixed   []string      // leading segments without a wildcard; every match is below them
+	depth   int           // segments of every match; 0 if that is open
 }
 
 func parseGlob(pattern string) (glob, error) {
 	bad := &PatternError{Kind: "glob", Pattern: pattern, Err: errSyntax}
 	g := glob{pattern: pattern}
-	if strings.HasSuffix(g.pattern, "/") && g.pattern != "/" {
-		g.dirOnly, g.pattern = true, strings.TrimRight(g.pattern, "/")
+	for g.pattern != "/" && (strings.HasSuffix(g.pattern, "/") || strings.HasSuffix(g.pattern, "/.")) {
+		g.dirOnly, g.pattern = true, strings.TrimSuffix(strings.TrimSuffix(g.pattern, "."), "/")
 	}
 	g.base = !strings.Contains(g.pattern, "/")
 	for strings.HasPrefix(g.pattern, "./") || strings.HasPrefix(g.pattern, "/") {
 		g.pattern = strings.TrimPrefix(strings.TrimPrefix(g.pattern, "."), "/")
 	}
-	for _, empty := range []string{"/./", "//"} {
-		for strings.Contains(g.pattern, empty) {
-			g.pattern = strings.ReplaceAll(g.pattern, empty, "/")
+	for _, same := range [][2]string{{"/./", "/"}, {"//", "/"}, {"/**/**/", "/**/"}} {
+		for strings.Contains(g.pattern, same[0]) {
+			g.pattern = strings.ReplaceAll(g.pattern, same[0], same[1])
 		}
+	}
+	for strings.HasPrefix(g.pattern, "**/**/") {
+		g.pattern = g.pattern[len("**/"):]
+	}
+	for strings.HasSuffix(g.pattern, "/**/**") {
+		g.pattern = strings.TrimSuffix(g.pattern, "/**")
 	}
 	if g.pattern == "" || !doublestar.ValidatePattern(g.pattern) {
 		return glob{}, bad
@@ -114,6 +121,7 @@ func parseGlob(pattern string) (glob, error) {
 	if rest, ok := strings.CutPrefix(g.pattern, "**/"); ok && !strings.ContainsAny(rest, "/") {
 		g.base, g.pattern = true, rest
 	}
+	g.any = alternatives(g.pattern)
 	if !g.base {
 		g.shape()
 	}
@@ -142,12 +150,22 @@ func (g *glob) matches(rel string, isDir bool) bool {
 	if g.base {
 		rel = path.Base(rel)
 	}
-	return doublestar.MatchUnvalidated(g.pattern, rel)
+	return g.fits(rel)
+}
+
+func (g *glob) fits(rel string) bool {
+	names := strings.Split(rel, "/")
+	for _, a := range g.any {
+		if a.matches(rel, names) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBe reports false for base names that nothing which matches has.
 func (g *glob) mayBe(name string) bool {
-	return !g.base || doublestar.MatchUnvalidated(g.pattern, name)
+	return !g.base || g.fits(name)
 }
 
 // mayHold reports false for folders below which nothing matches.

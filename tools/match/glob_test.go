@@ -29,6 +29,12 @@ func TestGlob(t *testing.T) {
 		"**/*.go":                 {"a.go", "b/c.go", "b-x/z.go"},
 		"b/**":                    {"b/", "b/.gitignore", "b/c.go"},
 		"b/**/*.go":               {"b/c.go"},
+		"b*/**":                   {"b/", "b/.gitignore", "b/c.go", "b-x/", "b-x/z.go"},
+		"b*/**/**":                {"b/", "b/.gitignore", "b/c.go", "b-x/", "b-x/z.go"},
+		"./b*[!x]c.go":            nil, // a class is no slash
+		"./a.go*{,x}":             {"a.go"},
+		"./a.go***":               {"a.go"},
+		"b/.":                     {"b/"},
 		"b/*":                     {"b/.gitignore", "b/c.go"},
 		"./a.go":                  {"a.go"},
 		"/a.go":                   {"a.go"},
