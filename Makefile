@@ -1,6 +1,7 @@
 # make try   the main job in seconds: an agent mends a bug over SSH (needs Go only)
 # make test  every test, against a real sshd and a real dockerd
 # make bench every tool on every target, in time and round trips
+# make fuzz  every fuzz target, FUZZTIME=60s each
 GO ?= go
 export GOFLAGS := $(GOFLAGS) -trimpath
 LDFLAGS := -s -w
@@ -34,6 +35,16 @@ bench:
 
 fmt:
 	$(GO) tool -modfile=.ci/tools/go.mod golangci-lint fmt ./...
+
+# Each fuzz target of the tree in turn, for FUZZTIME each; the first failure ends it.
+FUZZTIME ?= 60s
+fuzz:
+	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
+	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go 2>/dev/null | cut -c6-); do \
+	    echo "$$dir $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$dir"; \
+	  done; \
+	done
 
 clean:
 	rm -rf bin
