@@ -78,6 +78,14 @@ func (t *source) search(old string) []span {
 	if !t.hasCR || !strings.Contains(old, "\n") || strings.HasSuffix(old, "\r") {
 		return occurrences(t.content[t.begin:], old, t.begin)
 	}
+	if hits, ok := t.byAnchor(old); ok {
+		return hits
+	}
+	return t.byFolding(old)
+}
+
+// byFolding finds the places of old in the file with "\n" for "\r\n".
+func (t *source) byFolding(old string) []span {
 	if t.unix == nil {
 		t.unix = foldCRLF(t.content[t.begin:])
 	}
