@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -39,7 +40,7 @@ func (e engine) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk
 		return ops.Exit{}, fmt.Errorf("make a pipe for the output: %w", err)
 	}
 	l.output = out.write
-	p, err := e.ws.start(l)
+	p, err := e.ws.start(ctx, l)
 	_ = out.write.Close()
 	if err != nil {
 		_ = out.read.Close()
@@ -146,7 +147,11 @@ func await(ch <-chan struct{}, limit time.Duration) bool {
 }
 
 func startError(l *launch, err error) error {
-	if os.IsNotExist(err) {
+	var transport *ops.TransportError
+	switch {
+	case errors.As(err, &transport), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case os.IsNotExist(err):
 		return noShell(l.shell, err)
 	}
 	return fmt.Errorf("start %s: %w", l.shell, bare(err))

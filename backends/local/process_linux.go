@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 
 	"golang.org/x/sys/unix"
@@ -17,9 +18,9 @@ const reapsAtOnce = false
 
 func supervised(o Options) bool { return o.Supervisor != "" }
 
-func (w *Workspace) start(l *launch) (process, error) {
+func (w *Workspace) start(ctx context.Context, l *launch) (process, error) {
 	if supervised(w.options) {
-		return w.startSupervised(l)
+		return w.startSupervised(ctx, l)
 	}
 	return w.startDirect(l)
 }

@@ -1,7 +1,7 @@
 package local
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,59 +14,73 @@ import (
 	"github.com/piremote/piremote/tools/ops"
 )
 
-// supervisorSlack is how much longer than its own times a supervisor is waited
-// for.
-const supervisorSlack = 5 * time.Second
+// notOne is what a program does that is no supervisor.
+const notOne = "ended at once: it must be a program that calls supervisor.Run"
 
-// startSupervised starts the command below a supervisor, which is told what to
-// do through its input and answers on descriptor 3.
-func (w *Workspace) startSupervised(l *launch) (process, error) {
-	control, controlEnd, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	statusEnd, reports, err := os.Pipe()
-	if err != nil {
-		_, _ = control.Close(), controlEnd.Close()
-		return nil, err
-	}
-	o := supervisor.Options{Script: l.script != nil, Keep: l.background == ops.BackgroundKeep, Marker: l.marker()}
-	files := []*os.File{control, l.output, l.output, reports}
-	if l.script != nil {
-		files = append(files, l.script)
-	}
-	args := append(append([]string{}, w.options.SupervisorArgs...), o.Args(l.shell, l.args)...)
-	p, err := w.startProcess(l, w.options.Supervisor, args, files)
-	_, _ = control.Close(), reports.Close()
-	if err != nil {
-		_, _ = controlEnd.Close(), statusEnd.Close()
-		return nil, &ops.TransportError{
-			Kind: ops.KindUnavailable, Target: "local", Err: err,
-			Msg: fmt.Sprintf("The supervisor %s can't be started: %v", w.options.Supervisor, bare(err)),
+// startSupervised starts the command below a supervisor. One that was killed
+// while it was idle is replaced: it has started nothing.
+func (w *Workspace) startSupervised(ctx context.Context, l *launch) (process, error) {
+	for {
+		above, fresh, err := w.supervisors.take(w.options)
+		if err != nil {
+			return nil, err
 		}
+		s := &supervisedProcess{
+			pool: &w.supervisors, above: above, shell: l.shell, keep: l.background == ops.BackgroundKeep,
+			tree:    proctree.Tree{Marker: l.marker(), Reaped: true},
+			started: make(chan error, 1), done: make(chan struct{}), killed: make(chan killReport, 1),
+		}
+		above.watch(s)
+		if err := above.tell(w.startMessage(l, s.keep), l.descriptors()...); err != nil {
+			above.dismiss()
+			<-above.gone
+			if !fresh {
+				continue
+			}
+			return nil, noSupervisor(w.options, notOne, err)
+		}
+		if err := s.await(ctx); err != nil {
+			s.release()
+			switch {
+			case errors.Is(err, errDeserted) && fresh:
+				err = noSupervisor(w.options, notOne, err)
+			case errors.Is(err, errDeserted):
+				s.tree.Terminate(0) // it may have started something without telling
+				err = noSupervisor(w.options, "was killed before it had started the command", err)
+			}
+			return nil, err
+		}
+		return s, nil
 	}
-	s := &supervisedProcess{
-		process: p, control: controlEnd, keep: o.Keep, tree: proctree.Tree{Marker: l.marker(), Reaped: true},
-		started: make(chan error, 1), done: make(chan struct{}), gone: make(chan struct{}), killed: make(chan killReport, 1),
+}
+
+func (w *Workspace) startMessage(l *launch, keep bool) supervisor.Message {
+	start := supervisor.Start{Marker: l.marker(), Keep: keep, Program: l.shell, Args: l.args, Env: l.env}
+	if !w.facts.proc {
+		start.Dir = l.dirPath
 	}
-	go s.listen(statusEnd)
-	if err := <-s.started; err != nil {
-		s.release()
-		<-s.gone
-		return nil, err
+	return start.Message()
+}
+
+// descriptors are what travels to a supervisor.
+func (l *launch) descriptors() []int {
+	fds := []int{int(l.output.Fd()), int(l.dir.Fd())}
+	if l.script != nil {
+		fds = append(fds, int(l.script.Fd()))
 	}
-	return s, nil
+	return fds
 }
 
 // supervisedProcess is a command with a supervisor above it.
 type supervisedProcess struct {
-	process *os.Process
-	control *os.File
-	tree    proctree.Tree // for the case that the supervisor dies
+	pool  *supervisors
+	above *watcher
+	shell string
+	tree  proctree.Tree // for the case that the supervisor dies
+	keep  bool
 
 	started chan error
 	done    chan struct{} // the command has ended, or nobody can tell any more
-	gone    chan struct{} // the supervisor has ended and is reaped
 	killed  chan killReport
 
 	// Written before done is closed.
@@ -74,39 +88,70 @@ type supervisedProcess struct {
 	exited  bool
 	members bool
 
-	orderly bool // how the supervisor ended; written before gone is closed
-	keep    bool
+	ordered  bool // it was told to end something
+	released bool
 }
 
-// listen reads what the supervisor reports, until it ends.
-func (s *supervisedProcess) listen(reports *os.File) {
-	defer close(s.gone)
-	decoder := json.NewDecoder(reports)
-	for {
-		var r supervisor.Report
-		if err := decoder.Decode(&r); err != nil {
-			break
-		}
-		switch {
-		case r.Error != nil:
-			s.started <- &os.PathError{Op: "start", Path: r.Error.Path, Err: syscall.Errno(r.Error.Code)}
-		case r.Started != nil:
-			s.tree.Leader, s.tree.Since = r.Started.PID, r.Started.Start
-			s.started <- nil
-		case r.Exit != nil:
-			s.status = statusOf(syscall.WaitStatus(r.Exit.Status))
-			s.exited, s.members = true, r.Exit.Left
-			close(s.done)
-		case r.Ended != nil:
-			s.killed <- killReport{killed: r.Ended.Killed, survivors: r.Ended.Survivors, unverified: r.Ended.Unverified}
-		}
-	}
-	_ = reports.Close()
-	if state, err := s.process.Wait(); err == nil {
-		s.orderly = state.Success()
-	}
+// errDeserted is the error of a command whose supervisor ended before it said
+// that the command had started.
+var errDeserted = errors.New("the supervisor ended before the command had started")
+
+// startLimit is how long a supervisor may take to start a command. One that
+// takes longer was stopped.
+const startLimit = 30 * time.Second
+
+// await waits until the command has started, or can't be. When it returns an
+// error nothing runs.
+func (s *supervisedProcess) await(ctx context.Context) error {
+	limit := time.NewTimer(startLimit)
+	defer limit.Stop()
+	var err error
 	select {
-	case s.started <- errors.New("the supervisor ended at once"):
+	case err := <-s.started:
+		return err
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-limit.C:
+		err = fmt.Errorf("the supervisor did not start the command within %v", startLimit)
+	}
+	_ = s.above.process.Kill() // it may be about to start it
+	<-s.above.gone
+	s.fallback(0)
+	return err
+}
+
+// heard takes a report of the supervisor.
+func (s *supervisedProcess) heard(m supervisor.Message) {
+	switch m.Kind {
+	case supervisor.KindFailed:
+		s.exited = true // and nothing is left
+		close(s.done)
+		s.started <- &os.PathError{Op: "start", Path: s.shell, Err: syscall.Errno(m.Int(0))} //nolint:gosec // an errno
+	case supervisor.KindStarted:
+		s.tree.Leader = int(m.Int(0))
+		s.tree.Since, _ = strconv.ParseUint(m.Text(1), 10, 64)
+		s.started <- nil
+	case supervisor.KindExit:
+		s.status = statusOf(syscall.WaitStatus(m.Int(0))) //nolint:gosec // 32 bits
+		s.exited, s.members = true, m.Left()
+		close(s.done)
+	case supervisor.KindEnded:
+		r := killReport{killed: int(m.Int(0)), unverified: m.Text(1)}
+		if len(m.Fields) > 2 {
+			r.survivors = m.Fields[2:]
+		}
+		select {
+		case s.killed <- r:
+		default: // nobody waits for it any more
+		}
+	case supervisor.KindStart, supervisor.KindEnd: // orders mean nothing in this direction
+	}
+}
+
+// deserted says that the supervisor has ended.
+func (s *supervisedProcess) deserted() {
+	select {
+	case s.started <- errDeserted:
 	default:
 	}
 	if !s.exited {
@@ -117,19 +162,17 @@ func (s *supervisedProcess) listen(reports *os.File) {
 func (s *supervisedProcess) ended() <-chan struct{} { return s.done }
 
 func (s *supervisedProcess) left() bool {
-	if !s.exited || s.keep {
-		return s.members // a supervisor of what is kept goes at once
-	}
-	select {
-	case <-s.gone:
-		return false
-	default:
-		return s.members
-	}
+	// A supervisor of what is kept goes at once.
+	return s.members && (s.keep || !s.above.ended())
 }
 
 func (s *supervisedProcess) terminate(grace time.Duration) killReport {
-	if _, err := s.control.WriteString(strconv.FormatInt(grace.Milliseconds(), 10) + "\n"); err != nil {
+	s.ordered = true
+	select {
+	case <-s.killed: // of an earlier order
+	default:
+	}
+	if err := s.above.tell(supervisor.Message{Kind: supervisor.KindEnd, Fields: []string{strconv.FormatInt(grace.Milliseconds(), 10)}}); err != nil {
 		return s.fallback(grace)
 	}
 	limit := time.NewTimer(grace + supervisorSlack)
@@ -137,7 +180,7 @@ func (s *supervisedProcess) terminate(grace time.Duration) killReport {
 	select {
 	case r := <-s.killed:
 		return r
-	case <-s.gone:
+	case <-s.above.gone:
 		select {
 		case r := <-s.killed: // it answered before it went
 			return r
@@ -148,18 +191,19 @@ func (s *supervisedProcess) terminate(grace time.Duration) killReport {
 	return s.fallback(grace)
 }
 
-// fallback ends the tree without the supervisor, when that was killed.
+// fallback ends the tree without the supervisor, when that was killed or
+// stopped.
 func (s *supervisedProcess) fallback(grace time.Duration) killReport {
-	select {
-	case <-s.gone:
-		if s.orderly && !s.keep {
-			return killReport{} // it went because nothing lives any more
-		}
-	default:
+	if s.above.ended() && s.above.orderly && !s.keep {
+		return killReport{} // it went because nothing lives any more
 	}
 	r := reportOf(s.tree.Terminate(grace))
 	if r.unverified == "" {
 		r.unverified = "the supervisor of the command was killed; what had left the command's session unmarked can't be found"
+	}
+	if !s.above.ended() {
+		_ = s.above.process.Kill()
+		<-s.above.gone
 	}
 	return r
 }
@@ -175,4 +219,23 @@ func (s *supervisedProcess) finish(limit time.Duration) (status, error) {
 	return s.status, nil
 }
 
-func (s *supervisedProcess) release() { _ = s.control.Close() }
+// release gives the supervisor back if nothing of its command lives, else sends
+// it away.
+func (s *supervisedProcess) release() {
+	if s.released {
+		return
+	}
+	s.released = true
+	clean := false
+	select {
+	case <-s.done:
+		clean = s.exited && !s.members && !s.ordered
+	default:
+	}
+	if !clean {
+		s.above.dismiss()
+		return
+	}
+	s.above.watch(nil)
+	s.pool.give(s.above)
+}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"syscall"
@@ -17,7 +18,7 @@ func supervised(Options) bool { return false }
 
 // start starts the command suspended, puts it into a job of its own, and lets it
 // run: everything that it starts is in the job too (hazard WIN-01).
-func (w *Workspace) start(l *launch) (process, error) {
+func (w *Workspace) start(_ context.Context, l *launch) (process, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err

@@ -27,10 +27,10 @@ type Options struct {
 	Env []string
 	// Home is the account's home folder; empty if unknown.
 	Home string
-	// Supervisor is the absolute path of a program that calls supervisor.Run
-	// with the arguments that follow SupervisorArgs; it then watches over each
-	// command. Empty means that commands are ended by session, process group,
-	// parents and marker alone.
+	// Supervisor is the absolute path of a program that, started with
+	// SupervisorArgs, calls supervisor.Run without arguments; one watches over
+	// each command. It is started without an environment. Empty means that
+	// commands are ended by session, process group, parents and marker alone.
 	Supervisor     string
 	SupervisorArgs []string
 	// SpillDir is where the private folder with full outputs is made; empty
@@ -52,7 +52,9 @@ type Workspace struct {
 	facts   facts
 	jobs    jobs
 	spills  spills
-	main    *view
+	// supervisors wait for commands to watch over.
+	supervisors supervisors
+	main        *view
 	// mutations is shared by all views: two of them may name the same file.
 	mutations *ops.Mutations
 
@@ -101,6 +103,7 @@ func (w *Workspace) Close() error {
 	w.mu.Unlock()
 
 	err := w.jobs.close()
+	w.supervisors.close()
 	if serr := w.spills.close(); err == nil {
 		err = serr
 	}

@@ -3,7 +3,9 @@
 // command's tree, so that none is lost, whatever it does to its session, parents
 // or environment. When whoever started it dies, it ends the tree.
 //
-// It reads its input: a line with milliseconds asks to end the tree with that
-// grace, the end of the input to end it at once. It reports on descriptor 3, one
-// JSON object a line. Linux only.
+// Its standard input is one end of a stream socket, the channel, over which it is
+// asked and answers; see Message. The end of the channel asks it to end the tree
+// and go. When a command has ended and nothing of its tree lives, the same
+// supervisor takes the next command: starting one costs as much as starting a
+// shell, so that this halves the cost of a command. Linux only.
 package supervisor

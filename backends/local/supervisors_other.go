@@ -1,0 +1,8 @@
+//go:build !linux
+
+package local
+
+// supervisors is empty: only Linux has them.
+type supervisors struct{}
+
+func (*supervisors) close() {}
