@@ -13,6 +13,9 @@ import (
 // lateStatus is how long the status of a killed command is waited for.
 const lateStatus = time.Second
 
+// maxGrace bounds the grace, so that no sum of times overflows.
+const maxGrace = time.Hour
+
 // Exec runs one command to its end; see ops.BashOperations.
 //
 // output is called from the goroutine that reads the command's pipe: a listener
@@ -56,6 +59,7 @@ func (w *Workspace) watch(ctx context.Context, cmd ops.Command, l *launch, p pro
 	if grace <= 0 {
 		grace = ops.DefaultGrace
 	}
+	grace = min(grace, maxGrace)
 	var timeout <-chan time.Time
 	if cmd.Timeout > 0 {
 		t := time.NewTimer(cmd.Timeout)

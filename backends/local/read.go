@@ -130,7 +130,9 @@ func (v *view) openFile(ctx context.Context, path string) (*os.File, fs.FileInfo
 
 // openAny opens a file or folder for reading.
 func (v *view) openAny(ctx context.Context, path string) (*os.File, fs.FileInfo, error) {
-	if f := v.ws.spills.open(path); f != nil {
+	if f, err := v.ws.spills.open(path); err != nil {
+		return nil, nil, err
+	} else if f != nil {
 		return statOpen(f)
 	}
 	var f *os.File
@@ -155,7 +157,9 @@ func statOpen(f *os.File) (*os.File, fs.FileInfo, error) {
 
 // Stat follows links; Sys of the result is an ops.FileID where known.
 func (e engine) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
-	if f := e.ws.spills.open(path); f != nil {
+	if f, err := e.ws.spills.open(path); err != nil {
+		return nil, e.fail("stat", path, err)
+	} else if f != nil {
 		defer func() { _ = f.Close() }()
 		info, err := f.Stat()
 		if err != nil {

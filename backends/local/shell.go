@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/piremote/piremote/tools/ops"
@@ -31,7 +32,19 @@ func (w *Workspace) posixShell(l *launch, cmd ops.Command) (err error) {
 		script = " " + script // else the shell takes it for options
 	}
 	l.args = []string{"-c", script}
+	l.env = withoutStartupFile(l.env, cmd.Env)
 	return nil
+}
+
+// withoutStartupFile drops the variable that names a file which a non-interactive
+// bash reads first, unless the caller set it for this very command: commands run
+// without start-up files.
+func withoutStartupFile(env []string, own map[string]string) []string {
+	const name = "BASH_ENV"
+	if _, wanted := own[name]; wanted {
+		return env
+	}
+	return slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
 }
 
 // sourced returns what goes into the file and the command that runs it. Shells

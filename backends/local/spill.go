@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,12 +16,25 @@ import (
 // lies outside of its root (hazard BASH-10).
 type spills struct {
 	parent string
+	limit  int64 // bytes of all finished ones together; zero means maxSpilled
 
 	mu     sync.Mutex
 	folder *os.Root
 	path   string
 	files  map[string]os.FileInfo // by absolute path, as they were made
+	order  []finished             // oldest first
+	total  int64                  // bytes of these
 	closed bool
+}
+
+// maxSpilled is how much the outputs of one workspace may take on disk. Beyond
+// it the oldest are removed.
+const maxSpilled = 1 << 30
+
+// finished is the file of a command that has ended.
+type finished struct {
+	path string
+	size int64
 }
 
 // create makes a new file and returns it with its path.
@@ -71,24 +85,48 @@ func (s *spills) makeFolder() error {
 }
 
 // open opens one of the files for reading, or returns nil when path is none, or
-// is no longer the very file that was made.
-func (s *spills) open(path string) *os.File {
+// is no longer the very file that was made. One that was removed is
+// fs.ErrNotExist.
+func (s *spills) open(path string) (*os.File, error) {
 	s.mu.Lock()
 	made, ok := s.files[filepath.Clean(path)]
 	folder := s.folder
 	s.mu.Unlock()
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	f, err := folder.OpenFile(filepath.Base(path), readFlags|noFollow, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	if err != nil {
-		return nil
+		return nil, nil //nolint:nilerr // it is none of ours any more
 	}
 	if info, err := f.Stat(); err != nil || !os.SameFile(info, made) {
 		_ = f.Close()
-		return nil
+		return nil, nil //nolint:nilerr // as above
 	}
-	return f
+	return f, nil
+}
+
+// finish counts a file that is complete, and makes room for it.
+func (s *spills) finish(path string, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.folder == nil {
+		return
+	}
+	limit := s.limit
+	if limit <= 0 {
+		limit = maxSpilled
+	}
+	s.order = append(s.order, finished{path, size})
+	s.total += size
+	for s.total > limit && len(s.order) > 1 {
+		_ = s.folder.Remove(filepath.Base(s.order[0].path)) // it may be gone
+		s.total -= s.order[0].size
+		s.order = s.order[1:]
+	}
 }
 
 // remove removes one of the files.
@@ -118,14 +156,15 @@ func (s *spills) close() error {
 	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		errs = append(errs, err)
 	}
-	s.folder, s.files = nil, nil
+	s.folder, s.files, s.order, s.total = nil, nil, nil, 0
 	return errors.Join(errs...)
 }
 
 // spill is the full output of one command.
 type spill struct {
 	*textout.Spill
-	path string
+	owner *spills
+	path  string
 }
 
 // newSpill returns nil when the command wants none.
@@ -137,7 +176,7 @@ func (s *spills) newSpill(cmd ops.Command, id string) *spill {
 	if limit <= 0 {
 		limit = ops.DefaultSpillLimit
 	}
-	sp := &spill{}
+	sp := &spill{owner: s}
 	sp.Spill = textout.NewSpill(limit, ops.SpillBytes, ops.SpillLines-1, func() (textout.SpillFile, error) {
 		f, path, err := s.create("output-" + id + ".log")
 		sp.path = path
@@ -152,7 +191,11 @@ func (sp *spill) report(exit *ops.Exit) {
 	if sp == nil {
 		return
 	}
-	if r, err := sp.Close(); err == nil && r.Written {
+	r, err := sp.Close()
+	if r.Written {
+		sp.owner.finish(sp.path, r.Size)
+	}
+	if err == nil && r.Written {
 		exit.SpillPath, exit.SpillSize, exit.SpillCut = sp.path, r.Size, r.Cut
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -274,6 +275,25 @@ func asNobody(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		return false
 	}
+	rerun(t, "", &syscall.Credential{Uid: 65534, Gid: 65534})
+	return true
+}
+
+// asProgram runs a test again below a shell that has done something first, if
+// this one is not that; it reports whether it did.
+func asProgram(t *testing.T, before string) bool {
+	t.Helper()
+	if slices.Contains(os.Args, againFlag) {
+		return false
+	}
+	rerun(t, before, nil)
+	return true
+}
+
+const againFlag = "-test.v=true"
+
+func rerun(t *testing.T, before string, as *syscall.Credential) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "nobody") //nolint:usetesting // t.TempDir is below a private folder
 	if err != nil {
 		t.Fatal(err)
@@ -287,15 +307,14 @@ func asNobody(t *testing.T) bool {
 	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", before+"\nexec \"$0\" \"$@\"", program, "-test.run=^"+t.Name()+"$", againFlag)
 	cmd.WaitDelay = time.Second
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
-		t.Errorf("as nobody: %v\n%s", err, out)
+		t.Errorf("again, %s: %v\n%s", before, err, out)
 	}
-	return true
 }
 
 func TestWRIT03FolderThatTakesNoFile(t *testing.T) {

@@ -116,6 +116,16 @@ func readFile(name string, buf []byte) (int, error) {
 	}
 }
 
+// mentions reports whether a process was started with some value of a variable.
+func mentions(pid int, name string) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	start := []byte(name + "=")
+	return bytes.HasPrefix(env, start) || bytes.Contains(env, append([]byte{0}, start...))
+}
+
 // carries reports whether a process was started with the marker in its
 // environment, as far as that can be read.
 func carries(pid int, marker string) bool {

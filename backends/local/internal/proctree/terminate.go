@@ -4,6 +4,7 @@ package proctree
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,6 +16,7 @@ const (
 	firstPoll  = 2 * time.Millisecond
 	lastPoll   = 40 * time.Millisecond
 	stopRounds = 50
+	maxNamed   = 5               // processes in one sentence
 	settle     = 3 * time.Second // for killed processes to be gone
 )
 
@@ -55,10 +57,34 @@ func (t Tree) Terminate(grace time.Duration) Report {
 	for _, p := range left {
 		r.Survivors = append(r.Survivors, p.String())
 	}
-	if k.err != nil {
+	switch {
+	case k.err != nil:
 		r.Unverified = fmt.Sprintf("the process table can't be read: %v", k.err)
+	case t.Ancestor == 0:
+		r.Unverified = t.doubts()
 	}
 	return r
+}
+
+// doubts names the processes that may belong to the tree without showing it.
+func (t Tree) doubts() string {
+	all, err := list()
+	if err != nil {
+		return fmt.Sprintf("the process table can't be read: %v", err)
+	}
+	found := t.orphans(all)
+	if len(found) == 0 {
+		return ""
+	}
+	names := make([]string, 0, maxNamed)
+	for _, p := range found[:min(len(found), maxNamed)] {
+		names = append(names, p.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := len(found) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "without a supervisor nobody can tell whose these are: " + text
 }
 
 type killer struct {

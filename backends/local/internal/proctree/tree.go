@@ -5,6 +5,7 @@ package proctree
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -113,6 +114,37 @@ func (t Tree) pick(all []Process) []Process {
 		}
 	}
 	return living
+}
+
+// orphans lists the living processes that are younger than the tree, lost their
+// parents, are in a session that began after the tree did, and carry no marker
+// of any command: one that left a command's session, lost its parents and cleared
+// its environment looks like that, and so does every daemon that somebody else
+// started meanwhile. Empty where the marker or the start is not known.
+func (t Tree) orphans(all []Process) []Process {
+	name, _, ok := strings.Cut(t.Marker, "=")
+	if !ok || t.Since == 0 {
+		return nil
+	}
+	table := make(map[int]Process, len(all))
+	for _, p := range all {
+		table[p.PID] = p
+	}
+	// An orphan goes to the next ancestor that takes orphans, at last to init.
+	takers := map[int]bool{1: true}
+	for pid := os.Getppid(); pid > 1 && !takers[pid]; pid = table[pid].Parent {
+		takers[pid] = true
+	}
+	var found []Process
+	for _, p := range all {
+		leader, known := table[p.Session]
+		old := known && leader.Start < t.Since
+		if p.Dead || p.PID == t.Leader || p.Start < t.Since || !takers[p.Parent] || old || p.Session == 0 || mentions(p.PID, name) {
+			continue
+		}
+		found = append(found, p)
+	}
+	return found
 }
 
 func ownSession() int {
