@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/piremote/piremote/tools/ops"
 )
@@ -58,21 +57,4 @@ func (v *view) openDir(ctx context.Context, path string) (*os.File, error) {
 		return nil, ops.ErrNotDir
 	}
 	return f, nil
-}
-
-// Temporary files are named by prefix, 16 hexadecimal digits, and suffix.
-const (
-	tempPrefix = ".piremote-"
-	tempSuffix = ".tmp"
-	tempDigits = 16
-)
-
-// isTemp reports whether a name is one that only our temporary files have.
-func isTemp(name string) bool {
-	id, ok := strings.CutPrefix(name, tempPrefix)
-	if !ok {
-		return false
-	}
-	id, ok = strings.CutSuffix(id, tempSuffix)
-	return ok && len(id) == tempDigits && strings.Trim(id, "0123456789abcdef") == ""
 }

@@ -13,7 +13,10 @@ import (
 
 // folder is an opened folder; names in it are single components, and links are
 // never followed.
-type folder struct{ file *os.File }
+type folder struct {
+	file  *os.File
+	names *tempNames // set before something is written
+}
 
 // entry is what is known of a name in a folder.
 type entry struct {
@@ -28,7 +31,7 @@ func openFolder(r *root, name string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{f}, nil
+	return &folder{file: f}, nil
 }
 
 func (d *folder) close() { _ = d.file.Close() }
@@ -87,12 +90,20 @@ func (d *folder) sync() error {
 
 // namedTemp makes a new private file with a name of our pattern.
 func (d *folder) namedTemp() (*tempFile, error) {
-	name := tempName()
-	f, err := d.openAt(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
+	var err error
+	for range tempTries {
+		name := d.names.next()
+		var f *os.File
+		if f, err = d.openAt(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			t := &tempFile{file: f, dir: d, name: name}
+			t.hold()
+			return t, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
 	}
-	return &tempFile{file: f, dir: d, name: name}, nil
+	return nil, err
 }
 
 // tempFile is a new file that will take the place of another.
@@ -118,11 +129,10 @@ func (t *tempFile) publish(base string, created bool) error {
 		if created {
 			return t.linkAs(base)
 		}
-		name := tempName()
-		if err := t.linkAs(name); err != nil {
+		t.hold()
+		if err := t.linkTemp(); err != nil {
 			return err
 		}
-		t.name = name
 	}
 	if err := t.file.Close(); err != nil {
 		return err
@@ -130,6 +140,22 @@ func (t *tempFile) publish(base string, created bool) error {
 	err := retry(func() error { return unix.Renameat(t.dir.fd(), t.name, t.dir.fd(), base) })
 	if err == nil {
 		t.name = ""
+	}
+	return err
+}
+
+// linkTemp gives the file a temporary name.
+func (t *tempFile) linkTemp() error {
+	var err error
+	for range tempTries {
+		name := t.dir.names.next()
+		if err = t.linkAs(name); err == nil {
+			t.name = name
+			return nil
+		}
+		if !errors.Is(err, errMoved) {
+			break
+		}
 	}
 	return err
 }

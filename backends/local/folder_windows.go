@@ -10,7 +10,10 @@ import (
 )
 
 // folder is an opened folder; names in it are single components.
-type folder struct{ root *os.Root }
+type folder struct {
+	root  *os.Root
+	names *tempNames // set before something is written
+}
 
 // entry is what is known of a name in a folder.
 type entry struct {
@@ -25,13 +28,13 @@ func openFolder(r *root, name string) (*folder, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &folder{opened}, nil
+		return &folder{root: opened}, nil
 	}
 	opened, err := r.handle.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	return &folder{opened}, nil
+	return &folder{root: opened}, nil
 }
 
 func (d *folder) close() { _ = d.root.Close() }
@@ -83,12 +86,18 @@ type tempFile struct {
 }
 
 func (d *folder) temp(bool) (*tempFile, error) {
-	name := tempName()
-	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
+	var err error
+	for range tempTries {
+		name := d.names.next()
+		var f *os.File
+		if f, err = d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			return &tempFile{file: f, dir: d, name: name}, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
 	}
-	return &tempFile{file: f, dir: d, name: name}, nil
+	return nil, err
 }
 
 // discard removes the file unless it was published. It may be called twice.

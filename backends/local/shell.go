@@ -1,6 +1,7 @@
 package local
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,8 +65,7 @@ func (w *Workspace) sourced(shell, script string) (file, source string) {
 
 // tempScript writes a script to a private file, opens it and removes its name.
 func (w *Workspace) tempScript(script string) (*os.File, error) {
-	name := tempName()
-	f, path, err := w.spills.create(name)
+	f, path, err := w.spills.create("script-" + rand.Text())
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,8 @@ type Workspace struct {
 	spills  spills
 	// supervisors wait for commands to watch over.
 	supervisors supervisors
+	names       tempNames
+	sweeper     sweeper
 	main        *view
 	// mutations is shared by all views: two of them may name the same file.
 	mutations *ops.Mutations
@@ -77,6 +79,7 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 		w.spills.parent = os.TempDir()
 	}
 	w.facts = learnFacts()
+	w.names.self = thisWriter()
 	v, err := w.newView(o.Dir, o.Root)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,6 +66,8 @@ func (v *view) write(ctx context.Context, path string, data []byte) (ops.WriteRe
 		if err != nil {
 			return ops.WriteReport{}, err
 		}
+		dir.names = &v.ws.names
+		v.sweepFor(at, dir)
 		report, err := j.run(ctx, dir, filepath.Base(at.name))
 		dir.close()
 		switch {
@@ -194,10 +194,4 @@ func unknown(sentence string, err error) error {
 	return &ops.TransportError{
 		Kind: ops.KindOutcomeUnknown, Target: "local", Msg: fmt.Sprintf("%s: %v", sentence, bare(err)), Err: err,
 	}
-}
-
-func tempName() string {
-	var id [tempDigits / 2]byte
-	_, _ = rand.Read(id[:]) // never fails
-	return tempPrefix + hex.EncodeToString(id[:]) + tempSuffix
 }

@@ -220,54 +220,6 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	}
 }
 
-// writeForever is a program that replaces a file again and again.
-func writeForever(dir string) int {
-	w, err := Open(context.Background(), Options{Dir: dir})
-	if err != nil {
-		return 1
-	}
-	p := filepath.Join(w.main.dir, "f")
-	for {
-		for _, b := range []string{"a", "b"} {
-			if _, err := w.Set().Write.WriteFile(context.Background(), p, bytes.Repeat([]byte(b), 2<<20)); err != nil {
-				return 1
-			}
-		}
-	}
-}
-
-func TestWRIT02KilledWriterLeavesOldOrNewBytes(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	p := filepath.Join(dir, "f")
-	put(t, p, strings.Repeat("a", 2<<20))
-	check := func() {
-		t.Helper()
-		data, err := os.ReadFile(p)
-		if err != nil || len(data) != 2<<20 || bytes.Count(data, data[:1]) != len(data) {
-			t.Fatalf("%d bytes, %v", len(data), err)
-		}
-	}
-	for i := range 8 {
-		cmd := exec.CommandContext(t.Context(), self, writerArg, dir)
-		cmd.WaitDelay = time.Second
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		first := stat(t, p).Ino
-		eventually(t, "it writes", 10*time.Second, func() bool { return stat(t, p).Ino != first })
-		for range 5 * i {
-			check() // a reader never sees half a file
-		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		check()
-	}
-}
-
 // asNobody runs a test again as an unprivileged user if this one is not; it
 // reports whether it did.
 func asNobody(t *testing.T) bool {
