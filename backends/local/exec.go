@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/piremote/piremote/tools/ops"
@@ -157,6 +158,8 @@ func startError(l *launch, err error) error {
 		return err
 	case os.IsNotExist(err):
 		return noShell(l.shell, err)
+	case errors.Is(err, syscall.E2BIG):
+		return fmt.Errorf("start %s: its arguments and environment have %d bytes: %w", l.shell, l.size(), bare(err))
 	}
 	return fmt.Errorf("start %s: %w", l.shell, bare(err))
 }

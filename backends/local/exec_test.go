@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,37 +214,88 @@ func TestWriteAfterReturnDoesNotKillTheServer(t *testing.T) {
 	})
 }
 
+// TestTRUN01LoudCommandIsBounded moves a lot of output, which fits nowhere, in
+// one command and in eight at once.
 func TestTRUN01LoudCommandIsBounded(t *testing.T) {
 	for _, m := range modes() {
 		for _, spill := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s spill %v", m.name, spill), func(t *testing.T) {
-				_, e, _ := open(t, m.options(t))
-				want := int64(300 << 20)
-				if !spill {
-					want = 2 << 30
-				}
-				var stats runtime.MemStats
-				runtime.GC()
-				runtime.ReadMemStats(&stats)
-				before, most := stats.HeapAlloc, uint64(0)
-				var n, chunks int64
-				start := time.Now()
-				exit, err := e.Exec(t.Context(), ops.Command{Script: fmt.Sprintf("yes | head -c %d", want), Spill: spill}, func(c ops.Chunk) {
-					n += int64(len(c.Data))
-					if chunks++; chunks%200 == 0 {
-						runtime.ReadMemStats(&stats)
-						most = max(most, stats.HeapAlloc)
+			for _, parallel := range []int{1, 8} {
+				t.Run(fmt.Sprintf("%s spill %v, %d at once", m.name, spill, parallel), func(t *testing.T) {
+					_, e, _ := open(t, m.options(t))
+					size := int64(often(160<<20, 1<<30) / parallel)
+					heap := heapOf()
+					start := time.Now()
+					var group sync.WaitGroup
+					for range parallel {
+						group.Go(func() { loud(t, e, size, spill, heap) })
+					}
+					group.Wait()
+					t.Logf("%d times %d MiB in %v, heap grew by %d KiB", parallel, size>>20, time.Since(start), heap.grown()>>10)
+					if heap.grown() > int64(parallel)*2<<20+6<<20 {
+						t.Errorf("the heap grew by %d bytes", heap.grown())
 					}
 				})
-				t.Logf("%d MiB in %v, heap grew by %d KiB", want>>20, time.Since(start), int64(most-before)>>10)
-				if err != nil || n != want || exit.SpillCut != spill || spill && exit.SpillSize != ops.DefaultSpillLimit {
-					t.Errorf("%d bytes, %+v, %v", n, exit, err)
-				}
-				if most > before+16<<20 {
-					t.Errorf("the heap grew from %d to %d bytes", before, most)
-				}
-			})
+			}
 		}
+	}
+}
+
+func loud(t *testing.T, e engine, size int64, spill bool, heap *heapWatch) {
+	t.Helper()
+	const limit = 8 << 20
+	var n, chunks int64
+	exit, err := e.Exec(t.Context(), ops.Command{Script: fmt.Sprintf("yes | head -c %d", size), Spill: spill, SpillLimit: limit}, func(c ops.Chunk) {
+		n += int64(len(c.Data))
+		if chunks++; chunks%100 == 0 {
+			heap.look()
+		}
+	})
+	if err != nil || n != size || exit.SpillCut != spill || spill && exit.SpillSize != limit {
+		t.Errorf("%d of %d bytes, %+v, %v", n, size, exit, err)
+	}
+}
+
+// heapWatch remembers the largest heap.
+type heapWatch struct {
+	before uint64
+	most   atomic.Uint64
+}
+
+func heapOf() *heapWatch {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	h := &heapWatch{before: stats.HeapAlloc}
+	h.most.Store(stats.HeapAlloc)
+	return h
+}
+
+func (h *heapWatch) look() {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	for most := h.most.Load(); stats.HeapAlloc > most && !h.most.CompareAndSwap(most, stats.HeapAlloc); most = h.most.Load() {
+	}
+}
+
+func (h *heapWatch) grown() int64 { return int64(h.most.Load() - h.before) }
+
+func TestTRUN01EndlessOutputEndsWithTheTimeout(t *testing.T) {
+	for _, m := range modes() {
+		t.Run(m.name, func(t *testing.T) {
+			_, e, _ := open(t, m.options(t))
+			heap := heapOf()
+			start := time.Now()
+			exit, err := e.Exec(t.Context(), ops.Command{Script: "yes", Timeout: time.Second, Grace: 200 * time.Millisecond, Spill: true}, func(ops.Chunk) { heap.look() })
+			if took := time.Since(start); took > 4*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if err != nil || !exit.TimedOut || exit.SpillSize == 0 || exit.SpillSize > ops.DefaultSpillLimit {
+				t.Errorf("%+v, %v", exit, err)
+			}
+			if heap.grown() > 8<<20 {
+				t.Errorf("the heap grew by %d bytes", heap.grown())
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/piremote/piremote/tools/ops"
@@ -26,6 +27,15 @@ type launch struct {
 }
 
 func (l *launch) marker() string { return markerName + "=" + l.id }
+
+// size is what the arguments and the environment take in bytes.
+func (l *launch) size() int {
+	n := len(l.shell) + 1
+	for _, text := range slices.Concat(l.args, l.env) {
+		n += len(text) + 1
+	}
+	return n
+}
 
 func (l *launch) close() {
 	if l.dir != nil {

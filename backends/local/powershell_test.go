@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -70,5 +72,63 @@ find "$SPILL" -name 'script-*' -exec cat {} +
 	_, none, _ := open(t, func(o *Options) { o.Env = []string{"PATH=" + t.TempDir()} })
 	if _, _, err := run(t, t.Context(), none, ops.Command{Shell: shell}); ops.KindOf(err) != ops.KindNoShell || !strings.Contains(err.Error(), "pwsh or powershell") {
 		t.Errorf("without PowerShell: %v", err)
+	}
+}
+
+// What the text around a script must do can be read, if not run, everywhere.
+func TestWIN02WIN04TextAroundAScript(t *testing.T) {
+	for _, want := range []string{
+		"$OutputEncoding=", "[Console]::OutputEncoding=", "[Console]::InputEncoding=", "UTF8Encoding $false", // no mark at the start
+		"$ProgressPreference='SilentlyContinue'", "OutputRendering='PlainText'",
+	} {
+		if !strings.Contains(psBefore, want) {
+			t.Errorf("%s is not there", want)
+		}
+	}
+}
+
+func TestWIN05CommandLineStaysShort(t *testing.T) {
+	const windowsLimit = 32767
+	_, e, _ := open(t)
+	w := e.ws
+	shell := filepath.Join(t.TempDir(), "pwsh")
+	if err := os.WriteFile(shell, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{0, 1, maxEncoded - 1, maxEncoded, maxEncoded + 1, 12 << 10, 40 << 10, 1 << 20} {
+		l := &launch{id: "x" + strconv.Itoa(size)}
+		script := strings.Repeat("\xff", size)
+		if err := w.powerShell(l, ops.Command{Script: script, Shell: ops.Shell{Path: shell}}); err != nil {
+			t.Fatal(err)
+		}
+		length := len(l.shell)
+		for _, a := range l.args {
+			length += len(a) + 3 // a blank and two quotes
+		}
+		if length >= windowsLimit {
+			t.Errorf("a script of %d bytes makes a command line of %d", size, length)
+		}
+		if (l.temp != nil) != (size > maxEncoded) {
+			t.Errorf("a script of %d bytes goes by file: %v", size, l.temp != nil)
+		}
+		l.close()
+	}
+}
+
+func TestWIN05TooLongToStartIsNoExitCode(t *testing.T) {
+	for _, m := range modes() {
+		if m.supervised && runtime.GOOS != "linux" {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			_, e, _ := open(t, m.options(t))
+			exit, out, err := run(t, t.Context(), e, ops.Command{Script: "echo ran", Env: map[string]string{"BIG": strings.Repeat("x", 8<<20)}})
+			if err == nil || exit.Code != 0 || out != "" || !strings.Contains(err.Error(), " bytes: ") {
+				t.Errorf("%q, %+v, %v", out, exit, err)
+			}
+			if _, out, err := run(t, t.Context(), e, ops.Command{Script: "echo ok"}); err != nil || out != "ok\n" {
+				t.Errorf("afterwards: %q, %v", out, err)
+			}
+		})
 	}
 }

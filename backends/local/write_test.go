@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -221,15 +222,17 @@ func TestReadOnlyFileSystem(t *testing.T) {
 }
 
 // asNobody runs a test again as an unprivileged user if this one is not; it
-// reports whether it did.
-func asNobody(t *testing.T) bool {
+// reports whether it did. The test then runs in a folder that this user prepared.
+func asNobody(t *testing.T, prepare ...func(dir string)) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return false
 	}
-	rerun(t, "", &syscall.Credential{Uid: 65534, Gid: 65534})
+	rerun(t, "", &syscall.Credential{Uid: nobody, Gid: nobody}, prepare...)
 	return true
 }
+
+const nobody = 65534
 
 // asProgram runs a test again below a shell that has done something first, if
 // this one is not that; it reports whether it did.
@@ -244,7 +247,7 @@ func asProgram(t *testing.T, before string) bool {
 
 const againFlag = "-test.v=true"
 
-func rerun(t *testing.T, before string, as *syscall.Credential) {
+func rerun(t *testing.T, before string, as *syscall.Credential, prepare ...func(dir string)) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "nobody") //nolint:usetesting // t.TempDir is below a private folder
 	if err != nil {
@@ -258,6 +261,9 @@ func rerun(t *testing.T, before string, as *syscall.Credential) {
 	program := filepath.Join(dir, "test")
 	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
+	}
+	for _, p := range prepare {
+		p(dir)
 	}
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", before+"\nexec \"$0\" \"$@\"", program, "-test.run=^"+t.Name()+"$", againFlag)
 	cmd.WaitDelay = time.Second
@@ -292,5 +298,73 @@ func TestWRIT03FolderThatTakesNoFile(t *testing.T) {
 	}
 	if _, err := e.ReadFile(t.Context(), p, 0); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("read: %v", err)
+	}
+}
+
+// TestWRIT04OwnerIsKeptOrTheFileStays writes somebody else's file that one may
+// write, in a folder that takes new files: a rename would change its owner.
+func TestWRIT04OwnerIsKeptOrTheFileStays(t *testing.T) {
+	if asNobody(t, func(dir string) {
+		p := filepath.Join(dir, "theirs")
+		check(t, os.WriteFile(p, []byte("old content"), 0o664))
+		check(t, os.Chown(p, 0, nobody))
+		check(t, os.Chmod(p, 0o664))
+	}) {
+		return
+	}
+	cwd, err := os.Getwd()
+	check(t, err)
+	p := filepath.Join(cwd, "theirs")
+	if _, err := os.Lstat(p); err != nil {
+		t.Skip("only the superuser can prepare this")
+	}
+	before := stat(t, p)
+	_, e, _ := open(t, func(o *Options) { o.Dir = cwd })
+	r, err := e.WriteFile(t.Context(), p, []byte("new"))
+	after := stat(t, p)
+	if err != nil || r.InPlace == "" || contents(t, cwd)["theirs"] != "new" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if before.Ino != after.Ino || before.Uid != after.Uid || before.Gid != after.Gid || before.Mode != after.Mode {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	noTemp(t, cwd)
+}
+
+// TestWRIT01EveryKindOfFullDisk fills a file system to its last block.
+func TestWRIT01EveryKindOfFullDisk(t *testing.T) {
+	dir := tmpfs(t, "256k")
+	w, e, _ := open(t, func(o *Options) { o.Dir = dir })
+	old := strings.Repeat("o", 100<<10)
+	put(t, filepath.Join(dir, "f"), old)
+	f, err := os.Create(filepath.Join(dir, "filler"))
+	check(t, err)
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if cerr := f.Close(); cerr != nil || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(cerr, err)
+	}
+	for _, unnamed := range []bool{true, false} {
+		if !unnamed {
+			named(w)
+		}
+		for _, size := range []int{1, 4096, 100 << 10, 200 << 10} {
+			for _, name := range []string{"f", "new"} {
+				start := time.Now()
+				_, err := e.WriteFile(t.Context(), filepath.Join(dir, name), bytes.Repeat([]byte("n"), size))
+				if !errors.Is(err, ops.ErrNoSpace) || !strings.Contains(err.Error(), fmt.Sprintf("of %d bytes", size)) || !strings.Contains(err.Error(), "are free") {
+					t.Errorf("%s, %d bytes: %v", name, size, err)
+				}
+				if took := time.Since(start); took > 5*time.Second {
+					t.Errorf("took %v", took)
+				}
+			}
+		}
+		got := contents(t, dir)
+		if _, made := got["new"]; got["f"] != old || made {
+			t.Error("something changed")
+		}
+		noTemp(t, dir)
 	}
 }

@@ -19,7 +19,14 @@ func TestPROC05NeverItselfNorInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tree := range []Tree{
-		{}, {Leader: 1}, {Ancestor: 1}, {Leader: self}, {Leader: group}, {Leader: session}, {Leader: -1}, {Leader: 0, Ancestor: 0, Marker: ""},
+		{},
+		{Leader: 1},
+		{Ancestor: 1},
+		{Leader: self},
+		{Leader: group},
+		{Leader: session},
+		{Leader: -1},
+		{Leader: 0, Ancestor: 0, Marker: ""},
 		{Ancestor: os.Getppid()},
 	} {
 		members, err := tree.Members()
