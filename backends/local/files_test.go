@@ -283,7 +283,7 @@ func TestREAD04WindowAgreesWithItsDefinition(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for range 400 {
+	for range 200 {
 		var b bytes.Buffer
 		for range r.IntN(12) {
 			n := r.IntN(20)

@@ -284,12 +284,12 @@ func TestWRIT06SweepIsBounded(t *testing.T) {
 func TestWRIT02AbortedWriteKeepsOldOrNewBytes(t *testing.T) {
 	_, e, dir := open(t)
 	p := filepath.Join(dir, "f")
-	old := bytes.Repeat([]byte("o"), 8<<20)
+	old := bytes.Repeat([]byte("o"), 4<<20)
 	put(t, p, string(old))
 	cancelled := 0
-	for i := range often(30, 300) {
+	for i := range often(20, 300) {
 		data := bytes.Repeat([]byte{byte('a' + i%20)}, len(old))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(12_000))*time.Microsecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(6_000))*time.Microsecond)
 		r, err := e.WriteFile(ctx, p, data)
 		cancel()
 		got, rerr := os.ReadFile(p)

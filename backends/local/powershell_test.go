@@ -122,7 +122,7 @@ func TestWIN05TooLongToStartIsNoExitCode(t *testing.T) {
 		}
 		t.Run(m.name, func(t *testing.T) {
 			_, e, _ := open(t, m.options(t))
-			exit, out, err := run(t, t.Context(), e, ops.Command{Script: "echo ran", Env: map[string]string{"BIG": strings.Repeat("x", 8<<20)}})
+			exit, out, err := run(t, t.Context(), e, ops.Command{Script: "echo ran", Env: map[string]string{"BIG": strings.Repeat("x", 256<<10)}})
 			if err == nil || exit.Code != 0 || out != "" || !strings.Contains(err.Error(), " bytes: ") {
 				t.Errorf("%q, %+v, %v", out, exit, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -66,18 +67,26 @@ func TestPROC04NothingOutlivesAKill(t *testing.T) {
 		for _, tree := range escapes() {
 			for _, how := range []string{"timeout", "abort"} {
 				t.Run(m.name+" "+tree.id+" "+tree.name+" "+how, func(t *testing.T) {
+					if !soak() && tree.hidden == 0 {
+						t.Parallel() // only what nobody can tell apart must be alone
+					}
 					var slowest time.Duration
 					hidden := 0
 					n := often(2, 50)
+					late := 0
 					for range n {
 						took, left := endOnce(t, m, tree, how)
 						slowest = max(slowest, took)
 						hidden += left
+						if took > escapeGrace+time.Second {
+							late++
+						}
 						if t.Failed() {
 							return
 						}
 					}
-					t.Logf("%d times, the slowest ended %v after the signal to end; out of sight: %d", n, slowest.Round(time.Millisecond), hidden)
+					t.Logf("%d times, the slowest ended %v after the signal to end, %d after more than grace and a second; out of sight: %d",
+						n, slowest.Round(time.Millisecond), late, hidden)
 				})
 			}
 		}
@@ -85,21 +94,47 @@ func TestPROC04NothingOutlivesAKill(t *testing.T) {
 }
 
 const (
-	escapeGrace = 150 * time.Millisecond
-	seenWithin  = 20 * time.Second
+	escapeGrace   = 150 * time.Millisecond
+	escapeTimeout = 400 * time.Millisecond
+	seenWithin    = 20 * time.Second
+	// quick is what starting a shell takes on a machine that is not overloaded.
+	quick = 20 * time.Millisecond
 )
 
+// overload is by how much this machine is slower now than one that has nothing
+// else to do.
+func overload(t *testing.T) float64 {
+	t.Helper()
+	start := time.Now()
+	cmd := exec.CommandContext(t.Context(), "/bin/bash", "-c", "true")
+	cmd.WaitDelay = time.Second
+	check(t, cmd.Run())
+	return max(1, float64(time.Since(start))/float64(quick))
+}
+
 // endOnce returns how long ending the tree took, and how many processes lived on
-// that nobody could see.
-func endOnce(t *testing.T, m mode, tree escape, how string) (time.Duration, int) {
+// that nobody could see. A timeout that came before anything was seen is tried
+// again with more time.
+func endOnce(t *testing.T, m mode, tree escape, how string) (took time.Duration, left int) {
+	t.Helper()
+	for timeout := escapeTimeout; ; timeout *= 2 {
+		var seen bool
+		if took, left, seen = endAfter(t, m, tree, how, timeout); seen || timeout > seenWithin {
+			return took, left
+		}
+	}
+}
+
+func endAfter(t *testing.T, m mode, tree escape, how string, timeout time.Duration) (took time.Duration, hiding int, seen bool) {
 	t.Helper()
 	_, e, _ := open(t, m.options(t))
 	arg := unique()
+	slow := overload(t)
 	cmd := ops.Command{Script: fmt.Sprintf(tree.script, arg), Grace: escapeGrace}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if how == "timeout" {
-		cmd.Timeout = 400 * time.Millisecond
+		cmd.Timeout = timeout
 	}
 	begun := time.Now()
 	var aborted time.Time
@@ -125,31 +160,32 @@ func endOnce(t *testing.T, m mode, tree escape, how string) (time.Duration, int)
 	}()
 	exit, _, err := run(t, ctx, e, cmd)
 	end := time.Now()
+	left := alive(t, arg)
+	for _, pid := range left {
+		kill(t, pid)
+	}
 	if how == "timeout" {
 		cancel()
 	}
 	most := <-watched
-	took := end.Sub(begun) - cmd.Timeout
+	took = end.Sub(begun) - cmd.Timeout
 	if how == "abort" {
 		took = end.Sub(aborted)
 	}
-	// On a busy machine a timeout may come before all are there; one that was
-	// seen is then enough.
+	// A timeout may come before all are there; one that was seen is then enough.
+	if most == 0 && how == "timeout" && timeout <= seenWithin {
+		if len(left) > hiddenOf(m, tree) {
+			t.Errorf("alive afterwards: %v, %+v", left, exit)
+		}
+		return took, 0, false
+	}
 	if most == 0 || how == "abort" && most < tree.count {
 		t.Errorf("%d of %d processes were seen alive", most, tree.count)
 	}
-	// The short form runs beside other tests.
-	if took > escapeGrace+time.Duration(often(4, 1))*time.Second {
-		t.Errorf("took %v: %+v", took, exit)
+	if slow = max(slow, overload(t)); took > escapeGrace+time.Duration(slow*float64(often(4, 1))*float64(time.Second)) { // the short form runs beside other tests
+		t.Errorf("took %v, the machine is slow by %.1f: %+v", took, slow, exit)
 	}
-	left := alive(t, arg)
-	hidden := 0
-	if !m.supervised {
-		hidden = tree.hidden
-	}
-	for _, pid := range left {
-		kill(t, pid)
-	}
+	hidden := hiddenOf(m, tree)
 	switch {
 	case hidden == 0 && len(left) > 0 || len(left) > hidden:
 		t.Errorf("alive afterwards: %v, %+v", left, exit)
@@ -164,7 +200,15 @@ func endOnce(t *testing.T, m mode, tree escape, how string) (time.Duration, int)
 	if how == "timeout" && (err != nil || !exit.TimedOut) || how == "abort" && (!errors.Is(err, context.Canceled) || exit.TimedOut) {
 		t.Errorf("%+v, %v", exit, err)
 	}
-	return took, len(left)
+	return took, len(left), true
+}
+
+// hiddenOf is the number of processes that can't be found.
+func hiddenOf(m mode, tree escape) int {
+	if m.supervised {
+		return 0
+	}
+	return tree.hidden
 }
 
 func mentionsAll(text string, pids []string) bool {
