@@ -1,6 +1,7 @@
 # make try   the main job in seconds: an agent mends a bug over SSH (needs Go only)
 # make test  every test, against a real sshd and a real dockerd
 # make bench every tool on every target, in time and round trips
+# make soak  the long forms: a million edits, 50 trees of each kind, 500 killed writes
 # make fuzz  every fuzz target, FUZZTIME=60s each
 GO ?= go
 export GOFLAGS := $(GOFLAGS) -trimpath
@@ -26,6 +27,10 @@ lint:
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	$(GO) tool -modfile=.ci/tools/go.mod golangci-lint run ./...
+
+soak:
+	.ci/install
+	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./tools/textedit ./backends/local
 
 # bench measures each tool on each target and the search beside rg and fd, by
 # turns in one run; docs/performance.md says what the columns are.
