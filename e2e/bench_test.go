@@ -114,6 +114,20 @@ func BenchmarkToolLocal(b *testing.B) {
 	}
 }
 
+// BenchmarkLs lists ten thousand entries, all of them shown.
+func BenchmarkLs(b *testing.B) {
+	dir := b.TempDir()
+	for i := range 10_000 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("entry-%05d.txt", i)), nil, 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	w, err := local.Open(b.Context(), local.Options{Dir: dir, Env: os.Environ()})
+	closeLater(b, w, err)
+	x := newBench(b, w.Set(), dir)
+	x.run(b, step{"ls", "ls", func(int) map[string]any { return map[string]any{"limit": 10_000} }})
+}
+
 func BenchmarkToolDocker(b *testing.B) {
 	d := servers.StartDockerd(b)
 	dir := b.TempDir()

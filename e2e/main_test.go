@@ -37,7 +37,8 @@ func buildAndRun(m *testing.M) (int, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "piremote")
-	cmd := exec.Command("go", "build", "-o", binary, "github.com/piremote/piremote/cmd/piremote")
+	// The supervisor lies beside the program, as after make build.
+	cmd := exec.Command("go", "build", "-o", dir+"/", "github.com/piremote/piremote/cmd/...")
 	cmd.WaitDelay = time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build: %w\n%s", err, out)

@@ -84,7 +84,11 @@ func TestTimeoutLeavesNothing(t *testing.T) {
 					}
 				}
 			}()
-			r := x.on(t, "tool", "bash", "command=sleep "+arg+" & sleep "+arg, "timeout=1")
+			script := "sleep " + arg + " & sleep " + arg
+			if x.name == "local" { // a supervisor sees what nothing else can
+				script = "(setsid env -i /bin/sleep " + arg + " &) ; " + script
+			}
+			r := x.on(t, "tool", "bash", "command="+script, "timeout=1")
 			close(stop)
 			if most := <-seen; most < 2 {
 				t.Errorf("only %d of the processes were ever seen", most)
@@ -156,7 +160,11 @@ func TestFloodIsBounded(t *testing.T) {
 			if r.code != 0 || !strings.Contains(r.stdout, "\ny\n\nthe end\n\n[Showing lines ") {
 				t.Errorf("exit code %d, ...%q, %q", r.code, r.stdout[max(0, len(r.stdout)-300):], r.stderr)
 			}
-			if r.peak > 64<<20 {
+			limit := int64(64 << 20)
+			if x.name == "local" {
+				limit = 48 << 20
+			}
+			if r.peak > limit {
 				t.Errorf("peak memory is %d MiB", r.peak>>20)
 			}
 		})

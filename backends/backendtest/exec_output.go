@@ -44,7 +44,7 @@ func execOrder(ctx context.Context, w *Workspace) error {
 }
 
 func execCount(ctx context.Context, w *Workspace) error {
-	const size = 20_000_000
+	const size = 4_000_000
 	r, err := w.run(ctx, fmt.Sprintf("yes 0123456789abcde | head -c %d", size))
 	return first(err, same("the number of bytes", r.count, size), same("the number of lines", r.lines, size/16))
 }

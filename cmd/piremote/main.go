@@ -10,7 +10,11 @@ import (
 )
 
 func main() {
+	program, err := os.Executable()
+	if err != nil {
+		program = "" // what lies beside it is then not found
+	}
 	os.Exit(cli.Main(cli.Process{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(),
+		Program: program, Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(),
 	}))
 }

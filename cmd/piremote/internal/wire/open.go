@@ -17,6 +17,8 @@ import (
 type Options struct {
 	Workspace config.Workspace
 	Config    *config.Config
+	// Program is the path of this program; empty if unknown.
+	Program string
 	// Env is the environment of this process; commands on this machine inherit
 	// it but for secrets, remote ones get nothing of it.
 	Env []string
@@ -74,6 +76,7 @@ func openLocal(ctx context.Context, o Options) (*Workspace, error) {
 	}
 	opened, err := local.Open(ctx, local.Options{
 		Dir: dir, Root: o.Workspace.Root, Home: home, Env: commandEnvironment(o.Env, keys...),
+		Supervisor: supervisorBeside(o.Program),
 	})
 	if err != nil {
 		return nil, err
