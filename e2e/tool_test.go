@@ -72,7 +72,7 @@ func TestTimeoutLeavesNothing(t *testing.T) {
 			stop := make(chan struct{})
 			go func() {
 				most := 0
-				ticker := time.NewTicker(20 * time.Millisecond)
+				ticker := time.NewTicker(100 * time.Millisecond)
 				defer ticker.Stop()
 				for {
 					select {
@@ -90,6 +90,7 @@ func TestTimeoutLeavesNothing(t *testing.T) {
 			}
 			r := x.on(t, "tool", "bash", "command="+script, "timeout=1")
 			close(stop)
+			t.Logf("returned after %v", r.took.Round(time.Millisecond))
 			if most := <-seen; most < 2 {
 				t.Errorf("only %d of the processes were ever seen", most)
 			}

@@ -251,6 +251,19 @@ func TestSSHX01AbortEndsTheTree(t *testing.T) {
 	})
 }
 
+func TestBASH04CommandsReadNoStartUpFiles(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		home := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(home, ".bashrc"), []byte("echo read >&2\n"), 0o600))
+		// What sshd sets, at the depth of a first shell.
+		env := map[string]string{"HOME": home, "SSH_CLIENT": "127.0.0.1 1 22", "BASH_ENV": ""}
+		out, _ := f.sh(t, ops.Command{Script: "echo said", Env: env})
+		if out != "said\n" {
+			t.Errorf("%q", out)
+		}
+	})
+}
+
 func TestSSHX04NoStatusIsAnError(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		arg := uniqueArg(40)

@@ -21,6 +21,10 @@ printf "\n%s begin\n" "$p_N" >&2
 # from its first moment.
 p_run() (
 	unset OLDPWD BASH_ENV ENV
+	# bash takes itself for a remote login if this is the first shell of a
+	# session, and then reads a start-up file for each command (hazard BASH-04).
+	SHLVL=1
+	export SHLVL
 	case $p_L in
 	x*) LC_ALL=${p_L#x} ;;
 	*) unset LC_ALL ;;

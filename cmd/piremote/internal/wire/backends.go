@@ -3,6 +3,7 @@ package wire
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/piremote/piremote/backends/docker"
@@ -22,6 +23,9 @@ func sshOptions(o Options) ssh.Options {
 	if program, err := exec.LookPath("ssh"); err == nil {
 		options.SSHProgram = program
 	}
+	if o.commandsOnly() {
+		options.Files = ssh.FilesShell // no SFTP server is started for nothing
+	}
 	for _, f := range w.IdentityFiles {
 		options.IdentityFiles = append(options.IdentityFiles, underHome(home, f))
 	}
@@ -29,6 +33,11 @@ func sshOptions(o Options) ssh.Options {
 		options.KnownHosts = append(options.KnownHosts, underHome(home, f))
 	}
 	return options
+}
+
+// commandsOnly says whether no tool will be used that touches files itself.
+func (o Options) commandsOnly() bool {
+	return len(o.Tools) > 0 && !slices.ContainsFunc(o.Tools, func(name string) bool { return name != "bash" && name != "powershell" })
 }
 
 func localUser(env []string) string {

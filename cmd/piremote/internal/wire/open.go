@@ -17,6 +17,8 @@ import (
 type Options struct {
 	Workspace config.Workspace
 	Config    *config.Config
+	// Tools are the names of those that will be used; nil means any.
+	Tools []string
 	// Program is the path of this program; empty if unknown.
 	Program string
 	// Env is the environment of this process; commands on this machine inherit
