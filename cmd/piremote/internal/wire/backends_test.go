@@ -13,8 +13,11 @@ func TestFileServerIsStartedWhereFilesAreTouched(t *testing.T) {
 		tools []string
 		files bool
 	}{
-		{nil, true}, {[]string{"bash"}, false}, {[]string{"powershell", "bash"}, false},
-		{[]string{"bash", "read"}, true}, {[]string{"grep"}, true},
+		{nil, true},
+		{[]string{"bash"}, false},
+		{[]string{"powershell", "bash"}, false},
+		{[]string{"bash", "read"}, true},
+		{[]string{"grep"}, true},
 	} {
 		if got := sshOptions(Options{Config: &config.Config{}, Tools: c.tools}).Files; (got != ssh.FilesShell) != c.files {
 			t.Errorf("%v: %q", c.tools, got)

@@ -1,3 +1,5 @@
+//go:build !noproviders
+
 package wire
 
 import (
@@ -5,16 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/piremote/piremote/agent/llm"
 	"github.com/piremote/piremote/agent/llm/fantasyllm"
 	"github.com/piremote/piremote/config"
 )
-
-// Model is a model that can be asked.
-type Model struct {
-	Provider llm.Provider
-	Thinking string // the level that the model's name asks for; empty leaves it to the provider
-}
 
 // modelOf opens a model of a provider that is configured or well known.
 func modelOf(ctx context.Context, cfg *config.Config, name, id string, getenv func(string) string) (Model, error) {

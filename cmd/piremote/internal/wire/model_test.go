@@ -1,3 +1,5 @@
+//go:build !noproviders
+
 package wire
 
 import (

@@ -8,9 +8,16 @@ import (
 	"os"
 	"strings"
 
+	"github.com/piremote/piremote/agent/llm"
 	"github.com/piremote/piremote/agent/llm/scripted"
 	"github.com/piremote/piremote/config"
 )
+
+// Model is a model that can be asked.
+type Model struct {
+	Provider llm.Provider
+	Thinking string // the level that the model's name asks for; empty leaves it to the provider
+}
 
 // OpenModel opens the configured model: "scripted:FILE" reads answers from a file,
 // "provider/id[:thinking]" asks a model.
