@@ -162,7 +162,7 @@ func (u *upload) mayWrite(ctx context.Context) error {
 // prepare makes the temporary file. A reason says why it can't be used.
 func (u *upload) prepare(ctx context.Context) (reason string, err error) {
 	s, old := u.session, u.place.info
-	u.temp = path.Join(path.Dir(u.place.path), ".piremote-"+randomHex())
+	u.temp = path.Join(path.Dir(u.place.path), ".piremote-tmp-"+randomHex())
 	u.made = true
 	file, err := openFile(ctx, s, u.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {

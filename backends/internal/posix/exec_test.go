@@ -177,9 +177,8 @@ func TestCloseEndsBackgroundOfTheSession(t *testing.T) {
 		session, keep := uniqueArg(1), uniqueArg(2)
 		f.sh(t, ops.Command{Script: "sleep " + session + " >/dev/null 2>&1 &"})
 		f.sh(t, ops.Command{Script: "sleep " + keep + " >/dev/null 2>&1 &", Background: ops.BackgroundKeep})
-		if len(alive(t, session)) != 1 || len(alive(t, keep)) != 1 {
-			t.Fatal("a background process did not live on")
-		}
+		seen(t, session)
+		seen(t, keep)
 		must(t, f.Close(t.Context()))
 		if left := alive(t, session); len(left) > 0 {
 			t.Errorf("left: %v", left)
@@ -323,6 +322,21 @@ func TestSpill(t *testing.T) {
 // uniqueArg is a number of seconds for sleep that nobody else uses.
 func uniqueArg(i int) string {
 	return strconv.Itoa(40000+i) + "." + strconv.FormatInt(time.Now().UnixNano()%1e9, 10)
+}
+
+// seen waits until one process with arg is alive: a shell may end before its child
+// has become the program.
+func seen(t *testing.T, arg string) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for range 500 {
+		if len(alive(t, arg)) == 1 {
+			return
+		}
+		<-ticker.C
+	}
+	t.Fatalf("a background process did not live on: %s", arg)
 }
 
 // alive lists the processes that have arg as an argument.

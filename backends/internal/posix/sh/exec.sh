@@ -71,11 +71,17 @@ p_mark exit "$p_s" "$p_y"
 # The status is out; now look for what it left behind.
 exec >/dev/null </dev/null
 p_marked "PIREMOTE_CALL=$5"
-p_v=0
-while [ -z "$p_M" ] && [ "$p_v" -lt 10 ] && p_young; do
-	sleep "$p_nap"
+case $p_M in
+"")
+	# Whoever was in the middle of an exec showed nothing: wait for that, and
+	# look again.
+	p_v=0
+	while [ "$p_v" -lt 10 ] && p_young; do
+		sleep "$p_nap"
+		p_v=$((p_v + 1))
+	done
 	p_marked "PIREMOTE_CALL=$5"
-	p_v=$((p_v + 1))
-done
+	;;
+esac
 set -- $p_M
 printf "\n%s end %s\n" "$p_N" "$#" >&2

@@ -106,6 +106,8 @@ p_sid=${2:-none}
 p_seen=" "
 p_grace=$3
 p_tree
+# An exec under way hides a process for a moment.
+case $p_T in " ") p_tree ;; esac
 for p_i in $p_T; do kill -TERM "$p_i" 2>/dev/null; done
 case $p_T in " ") p_g= ;; *) p_g=y ;; esac
 if [ -z "$p_g" ] || p_gone "$p_grace"; then :; else
