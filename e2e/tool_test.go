@@ -161,11 +161,7 @@ func TestFloodIsBounded(t *testing.T) {
 			if r.code != 0 || !strings.Contains(r.stdout, "\ny\n\nthe end\n\n[Showing lines ") {
 				t.Errorf("exit code %d, ...%q, %q", r.code, r.stdout[max(0, len(r.stdout)-300):], r.stderr)
 			}
-			limit := int64(64 << 20)
-			if x.name == "local" {
-				limit = 48 << 20
-			}
-			if r.peak > limit {
+			if r.peak > 64<<20 {
 				t.Errorf("peak memory is %d MiB", r.peak>>20)
 			}
 		})
