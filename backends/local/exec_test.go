@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/piremote/piremote/internal/require"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -117,7 +118,7 @@ func TestExecLongScripts(t *testing.T) {
 				_, e, _ := open(t, m.options(t))
 				path := findProgram(defaultPath, shell)
 				if path == "" {
-					t.Skip("not installed: " + shell)
+					require.Missing(t, shell, "package "+shell)
 				}
 				for _, size := range []int{maxArgument - 100, maxArgument + 1, 3 << 20} {
 					if m.supervised && size > 1<<20 && shell != "bash" {

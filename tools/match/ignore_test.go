@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/piremote/piremote/internal/require"
 )
 
 // gitIgnored asks git which of the paths below root are ignored.
@@ -37,7 +39,7 @@ func git(t testing.TB, dir, stdin string, args ...string) string {
 	t.Helper()
 	name, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("git is not installed")
+		require.Missing(t, "git", "package git")
 	}
 	cmd := exec.CommandContext(context.Background(), name, args...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = dir, strings.NewReader(stdin), time.Second

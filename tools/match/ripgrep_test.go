@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/piremote/piremote/internal/require"
 )
 
 // ripgrep returns the sorted lines that rg prints below dir.
@@ -19,7 +21,7 @@ func ripgrep(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	rg, err := exec.LookPath("rg")
 	if err != nil {
-		t.Skip("rg is not installed")
+		require.Missing(t, "rg", "package ripgrep")
 	}
 	args = append([]string{
 		"--no-config", "--no-require-git", "--no-ignore-dot", "--no-ignore-global", "--no-ignore-parent", "--hidden", "-n", "--no-heading", "--crlf", "-g", "!.git",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/piremote/piremote/internal/require"
 	"github.com/piremote/piremote/tools/textedit"
 )
 
@@ -139,7 +140,7 @@ func checkPatch(t *testing.T, name, content string, out textedit.Outcome) {
 	t.Helper()
 	program, err := exec.LookPath("patch")
 	if err != nil {
-		t.Skip("the patch program is not installed")
+		require.Missing(t, "patch", "package patch")
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, name)

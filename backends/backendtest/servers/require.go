@@ -4,21 +4,17 @@ package servers
 
 import (
 	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/piremote/piremote/internal/require"
 )
 
 // Missing skips the test because something named is not there, or fails it if
 // PIREMOTE_REQUIRE demands it.
 func Missing(tb testing.TB, name, reason string) {
 	tb.Helper()
-	required, _ := os.LookupEnv("PIREMOTE_REQUIRE") //nolint:forbidigo // test support
-	if slices.Contains(strings.Split(required, ","), name) {
-		tb.Fatalf("%s is required but not there: %s", name, reason)
-	}
-	tb.Skipf("%s is not there: %s", name, reason)
+	require.Missing(tb, name, reason)
 }
 
 // until calls ready every few milliseconds until it reports true or the time is up.

@@ -13,6 +13,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
 	gossh "golang.org/x/crypto/ssh"
+
+	"github.com/piremote/piremote/internal/require"
 )
 
 func TestMain(m *testing.M) {
@@ -81,7 +83,7 @@ func TestDockerdRunsACommand(t *testing.T) {
 }
 
 func TestDebian(t *testing.T) {
-	if required, _ := os.LookupEnv("PIREMOTE_REQUIRE"); !strings.Contains(required, "debootstrap") { //nolint:forbidigo // test support
+	if !require.Demanded("debootstrap") {
 		t.Skip("slow; PIREMOTE_REQUIRE=debootstrap asks for it")
 	}
 	d := StartDockerd(t)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/piremote/piremote/internal/require"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -141,6 +142,8 @@ func targets(t *testing.T) []target {
 			}
 		}
 		list = append(list, target{"busybox", []string{filepath.Join(bin, "sh")}, []string{"PATH=" + bin, "HOME=/nowhere"}})
+	} else if require.Demanded("busybox") {
+		t.Fatal("busybox is required but not there: package busybox-static")
 	}
 	if len(list) == 0 {
 		t.Fatal("no POSIX shell on this machine")
