@@ -145,7 +145,7 @@ func TestSSHC02DeadLinkFailsAllCallsInTime(t *testing.T) {
 			results <- err
 		}()
 	}
-	eventually(t, "the calls", 10*time.Second, func() bool { return f.channels() == cap(results) })
+	eventually(t, "the calls", 10*time.Second, func() bool { return f.running.Load() == int64(cap(results)) })
 	begin := time.Now()
 	proxy.BlackHole(true)
 	for range cap(results) {
@@ -157,6 +157,66 @@ func TestSSHC02DeadLinkFailsAllCallsInTime(t *testing.T) {
 	proxy.BlackHole(false)
 	if _, err := c.get(t.Context()); err != nil {
 		t.Errorf("after the link came back: %v", err)
+	}
+}
+
+func TestSSHC02CallersShareOneAttemptOnASilentHost(t *testing.T) {
+	f := startFake(t, nil)
+	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: f.listener.Addr().String()})
+	must(t, err)
+	defer func() { must(t, proxy.Close()) }()
+	c := f.connect(t, func(o *Options) {
+		o.Port = proxy.Port()
+		o.AcceptNew = true
+		o.ConnectTimeout = time.Second
+	})
+	l, err := c.get(t.Context())
+	must(t, err)
+	proxy.BlackHole(true)
+	l.close()
+	const callers = 20
+	results := make(chan error, callers)
+	begin := time.Now()
+	for range callers {
+		go func() {
+			_, err := c.get(t.Context())
+			results <- err
+		}()
+	}
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.get(impatient)
+	wantIs(t, "a caller that leaves", err, context.Canceled)
+	for range callers {
+		wantKind(t, "call", <-results, ops.KindUnavailable, "did not answer in time")
+	}
+	// One after the other they would need twenty times three seconds.
+	if d := time.Since(begin); d > 15*time.Second {
+		t.Errorf("took %v", d)
+	}
+	proxy.BlackHole(false)
+	if _, err := c.get(t.Context()); err != nil {
+		t.Errorf("after the link came back: %v", err)
+	}
+	if n := f.connections(); n > 1+redials+1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+func TestSSHC02CallCaughtByADeadLinkDoesNotDialAgain(t *testing.T) {
+	opening := make(chan struct{}, 1)
+	release := make(chan struct{})
+	f := startFake(t, func(f *fakeServer) {
+		f.deaf = true
+		f.admit = func(int) bool { opening <- struct{}{}; <-release; return false }
+	})
+	c := f.connect(t, func(o *Options) { o.Keepalive, o.KeepaliveCount = 100*time.Millisecond, 3 })
+	_, err := runner{c}.Run(t.Context(), posix.Process{Argv: []string{"x"}})
+	<-opening
+	close(release)
+	wantKind(t, "call", err, ops.KindUnavailable, "lost")
+	if n := f.connections(); n != 1 {
+		t.Errorf("%d connections", n)
 	}
 }
 

@@ -258,7 +258,7 @@ func TestSSHC07CommandUnderWayIsOutcomeUnknown(t *testing.T) {
 		_, err := runner{c}.Run(t.Context(), posix.Process{Argv: []string{"x"}, Stdin: blocked(t)})
 		done <- err
 	}()
-	eventually(t, "the call", 10*time.Second, func() bool { return f.channels() == 1 })
+	eventually(t, "the call", 10*time.Second, func() bool { return f.running.Load() == 1 })
 	f.dropAll()
 	wantKind(t, "under way", <-done, ops.KindOutcomeUnknown, fmt.Sprint(c.hop.port))
 }

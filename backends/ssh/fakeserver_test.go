@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type fakeServer struct {
 	conns []net.Conn
 	open  int
 	total int // connections so far
+
+	running atomic.Int64 // commands under way
 }
 
 func newSigner(t *testing.T) gossh.Signer {
@@ -168,7 +171,11 @@ func (f *fakeServer) session(ch gossh.Channel, requests <-chan *gossh.Request) {
 		switch {
 		case r.Type == "exec" && f.exec != nil:
 			_ = r.Reply(true, nil)
-			wg.Go(func() { f.exec(ch, p.Text) })
+			wg.Go(func() {
+				f.running.Add(1)
+				defer f.running.Add(-1)
+				f.exec(ch, p.Text)
+			})
 		case r.Type == "subsystem" && p.Text == "sftp" && f.subsystem != nil:
 			_ = r.Reply(true, nil)
 			wg.Go(func() { f.subsystem(ch) })

@@ -18,6 +18,7 @@ type link struct {
 	asked bool // a person was asked for something; don't dial again unasked
 
 	done chan struct{} // closed when the connection is over
+	deaf atomic.Bool   // it ended because the other side stopped answering
 	once sync.Once
 
 	mu    sync.Mutex
@@ -100,6 +101,7 @@ func (l *link) keepAlive(interval time.Duration, count int, stop <-chan struct{}
 			seen, missed = n, 0
 		} else if waiting {
 			if missed++; missed >= count {
+				l.deaf.Store(true)
 				l.close()
 				return
 			}
