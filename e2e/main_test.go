@@ -99,7 +99,11 @@ func (x target) fed(t testing.TB, stdin io.Reader, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	start := time.Now()
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	peak := watchMemory(cmd.Process.Pid)
+	err := cmd.Wait()
 	r := result{stdout: stdout.String(), stderr: stderr.String(), took: time.Since(start)}
 	var exit *exec.ExitError
 	switch {
@@ -108,10 +112,39 @@ func (x target) fed(t testing.TB, stdin io.Reader, args ...string) result {
 	case err != nil:
 		t.Fatal(err)
 	}
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		r.peak = usage.Maxrss << 10
-	}
+	r.peak = peak()
 	return r
+}
+
+// watchMemory follows the peak memory of a process and returns a function that
+// ends that and returns the bytes. What wait(2) tells is of no use: a child of a
+// large process inherits that one's peak.
+func watchMemory(pid int) func() int64 {
+	stop, done := make(chan struct{}), make(chan struct{})
+	var peak int64
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			if err != nil {
+				return
+			}
+			if _, after, ok := bytes.Cut(status, []byte("VmHWM:")); ok {
+				var kib int64
+				if _, err := fmt.Sscan(string(after), &kib); err == nil {
+					peak = kib << 10
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() int64 { close(stop); <-done; return peak }
 }
 
 // targets returns a fresh folder on each kind of target.
