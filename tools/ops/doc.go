@@ -11,8 +11,9 @@
 // errors.Is works with fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, and with
 // ErrIsDir, ErrNotDir, ErrNotRegular, ErrTooLarge, ErrNoSpace, ErrReadOnly,
 // ErrOutside, ErrChanged and ErrLoop of this package. A fault of the way to the
-// target is a *TransportError with one Kind. Cancellation stays
-// context.Canceled or context.DeadlineExceeded.
+// target is a *TransportError with one Kind. Replacements that do not apply to a
+// file are a *MismatchError. Cancellation stays context.Canceled or
+// context.DeadlineExceeded.
 //
 // # Cancellation and concurrency
 //
