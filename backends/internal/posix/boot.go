@@ -3,10 +3,12 @@ package posix
 import (
 	"embed"
 	"strings"
+
+	"github.com/piremote/piremote/backends/internal/oneline"
 )
 
 // scripts holds the constant scripts, one a file. They are written so that
-// their lines can be joined to one and put in single quotes: see join.
+// their lines can be joined to one and put in single quotes: see package oneline.
 //
 //go:embed sh/*.sh
 var scripts embed.FS
@@ -27,11 +29,11 @@ const boot = `p_L=${LC_ALL+x}${LC_ALL-};LC_ALL=C;p_n=$(printf "\nx");p_n=${p_n%x
 // quote, no newline, no "!" and no doubled backslash, so that sh, fish and csh
 // alike pass it on in single quotes (hazard SSHX-06).
 func (e *Engine) argv(name string) []string {
-	text := boot + join(source("prelude"))
+	text := boot + oneline.Join(source("prelude"))
 	if name == "exec" || name == "kill" {
-		text += join(source("tree"))
+		text += oneline.Join(source("tree"))
 	}
-	return []string{e.core.shell, "-c", text + join(source(name))}
+	return []string{e.core.shell, "-c", text + oneline.Join(source(name))}
 }
 
 // values returns the lines that boot runs: the script's arguments and the facts
@@ -65,43 +67,6 @@ func source(name string) string {
 		panic(err) // not reachable: the file is part of the program
 	}
 	return string(data)
-}
-
-// join puts a script on one line. Comments go; a line that ends in a keyword,
-// an operator or a case pattern is followed by a blank, any other by ";".
-func join(script string) string {
-	var b strings.Builder
-	end := ""
-	for line := range strings.Lines(script) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if line == ";;" {
-			end = " "
-		}
-		b.WriteString(end + line)
-		if end = ";"; open(line) {
-			end = " "
-		}
-	}
-	return b.String() + end
-}
-
-// open reports whether a line of a script can't be followed by ";".
-func open(line string) bool {
-	for _, end := range []string{";;", "{", " (", "()", "&&", "||", "|", ";"} {
-		if strings.HasSuffix(line, end) {
-			return true
-		}
-	}
-	last := line[strings.LastIndexAny(line, " \t;")+1:]
-	switch last {
-	case "do", "then", "else", "in":
-		return true
-	}
-	// A case pattern stands alone; other lines with ")" at the end contain "(".
-	return strings.HasSuffix(line, ")") && !strings.Contains(line, "(") && line != ")"
 }
 
 func flag(b bool) string {

@@ -1,0 +1,25 @@
+// Package helper names what the helper program and those who start it agree on
+// before any protocol is spoken. It imports nothing, since both sides do it.
+//
+// The helper is the local engine on another machine: one static program that is
+// carried to a target by package install and speaks over its standard streams.
+package helper
+
+// Name is the program's name.
+const Name = "piremote-helper"
+
+// The words that the program understands as its first argument.
+const (
+	// Serve speaks the protocol on the standard streams. The argument after it
+	// is the random marker of this start.
+	Serve = "serve"
+	// Supervise watches over one command after another; see package supervisor.
+	Supervise = "supervise"
+	// Version prints VersionLine and nothing else.
+	Version = "version"
+)
+
+// VersionLine is what a program for a system and an architecture, as Go names
+// them, says when it is asked for its version. Who carried it to a target learns
+// from that whether it runs there.
+func VersionLine(goos, goarch string) string { return Name + " " + goos + "/" + goarch }
