@@ -78,7 +78,7 @@ func (w *Workspace) watch(ctx context.Context, cmd ops.Command, l *launch, p pro
 	}
 	killed := exit.TimedOut || ended != nil
 	if killed {
-		p.terminate(grace).put(&exit)
+		p.terminate(w.jobs.graceAt(grace)).put(&exit)
 	}
 	out.drain()
 	left := !killed && p.left()

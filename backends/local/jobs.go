@@ -7,8 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
-
-	"github.com/piremote/piremote/tools/ops"
+	"time"
 )
 
 // manyJobs is the number of commands with leftovers from which on it is looked
@@ -23,6 +22,7 @@ type jobs struct {
 	running map[int]context.CancelFunc
 	active  sync.WaitGroup
 	left    []leftover
+	grace   time.Duration // once closed: of everything that is ended
 }
 
 // leftover is a finished command of which something lives.
@@ -87,10 +87,20 @@ func (s *sink) ended() bool {
 	}
 }
 
-// close ends everything, all trees at once, and waits for it.
-func (j *jobs) close() error {
+// graceAt returns the grace of a command that asked for so much, and is ended now.
+func (j *jobs) graceAt(grace time.Duration) time.Duration {
 	j.mu.Lock()
-	j.closed = true
+	defer j.mu.Unlock()
+	if j.closed {
+		return min(grace, j.grace)
+	}
+	return grace
+}
+
+// close ends everything, all trees at once, and waits for it.
+func (j *jobs) close(grace time.Duration) error {
+	j.mu.Lock()
+	j.closed, j.grace = true, grace
 	for _, cancel := range j.running {
 		cancel()
 	}
@@ -106,7 +116,7 @@ func (j *jobs) close() error {
 	for i, l := range left {
 		wg.Go(func() {
 			if l.end {
-				if r := l.process.terminate(ops.DefaultGrace); len(r.survivors) > 0 {
+				if r := l.process.terminate(grace); len(r.survivors) > 0 {
 					errs[i] = fmt.Errorf("still running: %s", strings.Join(r.survivors, ", "))
 				}
 				l.process.release()

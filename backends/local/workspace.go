@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/piremote/piremote/tools/ops"
 )
@@ -95,7 +96,10 @@ func (w *Workspace) Set() ops.Set { return w.main.set() }
 // removes the files with full outputs, and closes the folders. It may be called
 // more than once. Operations fail afterwards. The error names what could not be
 // ended or removed.
-func (w *Workspace) Close() error {
+func (w *Workspace) Close() error { return w.End(ops.DefaultGrace) }
+
+// End is Close that gives processes so long at most to end by themselves.
+func (w *Workspace) End(grace time.Duration) error {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -105,7 +109,7 @@ func (w *Workspace) Close() error {
 	views := w.views
 	w.mu.Unlock()
 
-	err := w.jobs.close()
+	err := w.jobs.close(grace)
 	w.supervisors.close()
 	if serr := w.spills.close(); err == nil {
 		err = serr

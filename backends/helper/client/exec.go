@@ -1,0 +1,114 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// shell runs the commands of a view.
+type shell struct{ *view }
+
+var _ ops.BashOperations = shell{}
+
+// Exec implements ops.BashOperations. A command whose connection was lost is taken
+// up again where its output broke off, if the session at the target still lives.
+func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)) (ops.Exit, error) {
+	c, err := s.conn(ctx)
+	if err != nil {
+		return ops.Exit{}, err
+	}
+	f := &follower{shell: s, job: randomHex(8), grace: cmd.Grace, output: output}
+	err = f.follow(ctx, c, wire.MethodExec, &wire.ExecRequest{Job: f.job, View: s.number, Command: cmd})
+	for again := time.Now().Add(max(s.options.Lease, askLimit)); errors.Is(err, errLost) && !errors.Is(err, errClosed); {
+		if c, err = s.again(ctx, again, err); err == nil {
+			err = f.follow(ctx, c, wire.MethodAttach, &wire.AttachRequest{Job: f.job, From: f.from})
+		}
+	}
+	return f.end(ctx, err)
+}
+
+// again returns a connection to the session that the command belongs to. Until
+// the time given it is tried again and again.
+func (s shell) again(ctx context.Context, until time.Time, lost error) (*conn, error) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	for {
+		c, err := s.conn(ctx)
+		if err == nil {
+			w, err := c.greeted(ctx)
+			if err == nil && !w.Resumed {
+				return nil, s.unknown(lost)
+			}
+			return c, err
+		}
+		if s.options.Lease <= 0 || ops.KindOf(err) != ops.KindUnavailable || errors.Is(err, errClosed) {
+			return nil, s.unknown(errors.Join(lost, err))
+		}
+		timer := time.NewTimer(retryPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, s.unknown(errors.Join(lost, err))
+		}
+	}
+}
+
+// retryPause is how long a client with a lease waits before it tries again to
+// reach a target.
+const retryPause = 2 * time.Second
+
+// follower delivers the output of one command.
+type follower struct {
+	shell
+	job    string
+	grace  time.Duration
+	output func(ops.Chunk)
+	from   int64 // bytes of output delivered, or known to be dropped
+	reply  wire.ExecReply
+}
+
+func (f *follower) follow(ctx context.Context, c *conn, m wire.Method, body wire.Message) error {
+	grace := f.grace
+	if grace <= 0 {
+		grace = ops.DefaultGrace
+	}
+	return c.do(ctx, request{method: m, body: body, result: &f.reply, each: f.deliver, settle: grace + lateAnswer})
+}
+
+func (f *follower) deliver(b []byte) error {
+	var o wire.Output
+	if err := wire.Decode(b, &o); err != nil {
+		return err
+	}
+	if o.Offset != f.from || o.Chunk.Dropped < 0 || o.Chunk.DroppedLines < 0 {
+		return fmt.Errorf("%w: output at %d comes after %d", wire.ErrProtocol, o.Offset, f.from)
+	}
+	f.from += o.Chunk.Dropped + int64(len(o.Chunk.Data))
+	if f.output != nil {
+		f.output(o.Chunk)
+	}
+	return nil
+}
+
+// end returns how the command ended.
+func (f *follower) end(ctx context.Context, err error) (ops.Exit, error) {
+	switch {
+	case err == nil && f.reply.Failure == nil:
+		return f.reply.Exit, nil
+	case err == nil && f.reply.Failure.Form == wire.FormCanceled && ctx.Err() != nil:
+		return f.reply.Exit, context.Cause(ctx)
+	case err == nil:
+		return f.reply.Exit, f.reply.Failure.Err(f.options.Label)
+	case errors.Is(err, errNoAnswer), errors.Is(err, errLost):
+		return ops.Exit{}, f.unknown(err)
+	}
+	return ops.Exit{}, f.explain(err)
+}
+
+func isLost(err error) bool { return errors.Is(err, errLost) }

@@ -1,0 +1,172 @@
+package client
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/piremote/piremote/backends/helper/wire"
+)
+
+const (
+	// firstPart is what a read asks for at first, and partBytes what it asks for at
+	// once of a file that is larger.
+	firstPart = 1 << 20
+	partBytes = 1 << 20
+	// ahead is the number of parts under way on a connection.
+	ahead = 4
+)
+
+// ReadFile implements ops.ReadOperations: small files in one round trip, large
+// ones in parts, over several connections if there may be some.
+func (f files) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	first, err := f.part(ctx, nil, wire.ReadRequest{Path: path, Limit: limit, Length: firstPart})
+	if err != nil || first.End {
+		return first.Data, err
+	}
+	if first.Version.Size <= int64(len(first.Data)) {
+		return f.readOn(ctx, path, limit, first)
+	}
+	data := make([]byte, first.Version.Size)
+	copy(data, first.Data)
+	conns := f.bulk(ctx, int64(len(data)))
+	defer conns.close(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	offsets := make(chan int64)
+	var wg sync.WaitGroup
+	for i := range conns.workers() {
+		wg.Go(func() {
+			for at := range offsets {
+				want := min(partBytes, int64(len(data))-at)
+				r, err := f.part(ctx, conns.get(i), wire.ReadRequest{
+					Path: path, Limit: limit, Offset: at, Length: want, Same: &first.Version,
+				})
+				if err == nil && int64(len(r.Data)) != want {
+					err = &fs.PathError{Op: "read", Path: path, Err: io.ErrUnexpectedEOF}
+				}
+				if err != nil {
+					cancel(err)
+					continue // the others end by themselves
+				}
+				copy(data[at:], r.Data)
+			}
+		})
+	}
+	for at := int64(len(first.Data)); at < int64(len(data)) && ctx.Err() == nil; at += partBytes {
+		offsets <- at
+	}
+	close(offsets)
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// readOn reads a file that holds more than it claims, as those of /proc do.
+func (f files) readOn(ctx context.Context, path string, limit int64, r wire.ReadReply) ([]byte, error) {
+	data := r.Data
+	for !r.End {
+		var err error
+		r, err = f.part(ctx, nil, wire.ReadRequest{Path: path, Limit: limit, Offset: int64(len(data)), Length: partBytes})
+		if err != nil {
+			return nil, err
+		}
+		data = append(data, r.Data...)
+	}
+	return data, nil
+}
+
+// part reads a part over c; nil, or one that has ended, means the session's own
+// connection.
+func (f files) part(ctx context.Context, c *conn, m wire.ReadRequest) (wire.ReadReply, error) {
+	m.View = f.number
+	var r wire.ReadReply
+	req := request{method: wire.MethodRead, body: &m, result: &r, limit: m.Length + wire.MaxPayload}
+	if c != nil {
+		if err := c.do(ctx, req); !isLost(err) {
+			return r, f.explain(err)
+		}
+	}
+	err := f.read(ctx, req)
+	return r, err
+}
+
+// Open implements ops.Opener. The parts that come next are under way while one is
+// read. A file that is replaced meanwhile is ops.ErrChanged.
+func (f files) Open(ctx context.Context, path string) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	first, err := f.part(ctx, nil, wire.ReadRequest{Path: path, Length: firstPart})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s := &stream{files: f, ctx: ctx, cancel: cancel, path: path, version: first.Version, next: int64(len(first.Data))}
+	s.have, s.end = first.Data, first.End
+	return s, nil
+}
+
+// stream reads a file in parts.
+type stream struct {
+	files
+	ctx     context.Context //nolint:containedctx // of the open file
+	cancel  context.CancelFunc
+	path    string
+	version wire.FileVersion
+
+	have  []byte
+	end   bool // behind what was asked for
+	next  int64
+	parts []chan result // under way, in order
+}
+
+type result struct {
+	reply wire.ReadReply
+	err   error
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	for len(s.have) == 0 {
+		if s.end && len(s.parts) == 0 {
+			return 0, io.EOF
+		}
+		s.ask()
+		r := <-s.parts[0]
+		s.parts = s.parts[1:]
+		if r.err != nil {
+			return 0, r.err
+		}
+		s.have = r.reply.Data
+		if r.reply.End {
+			s.end, s.parts = true, nil
+		}
+	}
+	n := copy(p, s.have)
+	s.have = s.have[n:]
+	return n, nil
+}
+
+// ask asks for the parts that come next.
+func (s *stream) ask() {
+	for !s.end && len(s.parts) < ahead {
+		done := make(chan result, 1)
+		m := wire.ReadRequest{Path: s.path, Offset: s.next, Length: partBytes, Same: &s.version}
+		go func() {
+			r, err := s.part(s.ctx, nil, m)
+			done <- result{r, err}
+		}()
+		s.parts = append(s.parts, done)
+		s.next += partBytes
+		// A file that claims its size has nothing behind it.
+		s.end = s.version.Size > 0 && s.next >= s.version.Size
+	}
+}
+
+// Close implements io.Closer; a Read that is under way ends.
+func (s *stream) Close() error {
+	s.cancel()
+	return nil
+}

@@ -1,0 +1,318 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// session is the client's side of its session at the target: the connection that
+// carries its calls, made anew when one needs it.
+type session struct {
+	options Options
+	name    string
+	secret  string
+
+	mu      sync.Mutex
+	main    *conn
+	attempt *attempt
+	views   []wire.OpenRequest // in the order of their numbers, from 1
+	known   bool               // the session exists at the target
+	closed  bool
+}
+
+// attempt is the making of a connection, which all calls share that need one. It
+// is given up when nobody waits for it any more.
+type attempt struct {
+	waiting int
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when conn and err are set
+	conn    *conn
+	err     error
+}
+
+func newSession(o Options) *session {
+	return &session{options: o, name: randomHex(8), secret: randomHex(32)}
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// Reconnecting to a lost helper: how often at once, with a pause that grows.
+const (
+	redials    = 3
+	firstPause = 200 * time.Millisecond
+)
+
+// conn returns the connection, made anew if there is none that is alive.
+func (s *session) conn(ctx context.Context) (*conn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	a, c, err := s.join(ctx)
+	if a == nil {
+		return c, err
+	}
+	defer s.part(a)
+	select {
+	case <-a.done:
+		return a.conn, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *session) join(ctx context.Context) (*attempt, *conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, nil, s.transport(ops.KindUnavailable, errClosed, "the workspace %s is closed", s.options.Label)
+	case s.main != nil && s.main.alive():
+		return nil, s.main, nil
+	case s.attempt == nil:
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it may outlive this call
+		a := &attempt{cancel: cancel, done: make(chan struct{})}
+		s.attempt = a
+		go s.make(ctx, a, s.known)
+	}
+	s.attempt.waiting++
+	return s.attempt, nil, nil
+}
+
+func (s *session) part(a *attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.waiting--; a.waiting == 0 {
+		a.cancel()
+		if s.attempt == a {
+			s.attempt = nil
+		}
+	}
+}
+
+// make makes the connection; one that was lost with several tries.
+func (s *session) make(ctx context.Context, a *attempt, again bool) {
+	pause := firstPause
+	for try := 1; ; try++ {
+		a.conn, a.err = s.dial(ctx, again)
+		if a.err == nil || !again || try == redials || ops.KindOf(a.err) != ops.KindUnavailable {
+			break
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		pause *= 4
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(a.done)
+	orphan := s.attempt != a
+	if !orphan {
+		s.attempt = nil
+	}
+	if a.err == nil && (orphan || s.closed) {
+		go a.conn.close(context.WithoutCancel(ctx), false)
+		a.conn, a.err = nil, s.transport(ops.KindUnavailable, errClosed, "the workspace %s is closed", s.options.Label)
+	}
+	if a.err == nil {
+		s.main, s.known = a.conn, true
+	}
+}
+
+// dial starts a helper and presents the session. A session that its process has
+// lost gets its views back, under the same numbers.
+func (s *session) dial(ctx context.Context, again bool) (*conn, error) {
+	c, err := s.open(ctx, wire.Hello{Resume: again})
+	if err != nil || !again {
+		return c, err
+	}
+	w, err := c.greeted(ctx)
+	if err == nil && !w.Resumed {
+		s.mu.Lock()
+		views := append([]wire.OpenRequest{}, s.views...)
+		s.mu.Unlock()
+		for i := range views {
+			var r wire.OpenReply
+			if err = c.do(ctx, request{method: wire.MethodOpen, body: &views[i], result: &r}); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		c.close(ctx, false)
+		return nil, s.explain(err)
+	}
+	return c, nil
+}
+
+// open starts a helper and says hello. The welcome is not waited for.
+func (s *session) open(ctx context.Context, h wire.Hello) (*conn, error) {
+	stream, err := s.options.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.Version, h.Compress = wire.Version, s.options.Compress
+	h.Session, h.Secret = s.name, s.secret
+	h.Lease, h.Silence = s.options.Lease, s.options.silence()
+	return newConn(stream, s.options, h), nil
+}
+
+// extra makes a further connection of the session.
+func (s *session) extra(ctx context.Context) (*conn, error) {
+	c, err := s.open(ctx, wire.Hello{Extra: true})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.greeted(ctx); err != nil {
+		c.close(ctx, false)
+		return nil, err
+	}
+	return c, nil
+}
+
+// read makes a call that changes nothing, and once more if the connection was lost
+// before anything of the answer was passed on.
+func (s *session) read(ctx context.Context, r request) error {
+	begun := false
+	if each := r.each; each != nil {
+		r.each = func(b []byte) error { begun = true; return each(b) }
+	}
+	for try := 1; ; try++ {
+		c, err := s.conn(ctx)
+		if err != nil {
+			return err
+		}
+		err = c.do(ctx, r)
+		if !errors.Is(err, errLost) || try == 2 || begun || ctx.Err() != nil || errors.Is(err, errClosed) {
+			return s.explain(err)
+		}
+	}
+}
+
+// resends is how often a change is sent that did not arrive.
+const resends = 3
+
+// change makes a call that changes something, exactly once: when the connection is
+// lost it is asked what became of it.
+func (s *session) change(ctx context.Context, r request) error {
+	r.change, r.settle = randomHex(16), lateAnswer
+	for try := 1; ; try++ {
+		c, err := s.conn(ctx)
+		if err != nil {
+			return err
+		}
+		err = c.do(ctx, r)
+		if !errors.Is(err, errLost) && !errors.Is(err, errNoAnswer) {
+			return s.explain(err)
+		}
+		if errors.Is(err, errNoAnswer) || errors.Is(err, errClosed) {
+			return s.unknown(err)
+		}
+		fate, aerr := s.ask(ctx, r.change)
+		if aerr != nil {
+			return s.unknown(errors.Join(err, aerr))
+		}
+		switch {
+		case fate.Fate == wire.FateDone && fate.Failure != nil:
+			return s.explain(&refusal{*fate.Failure})
+		case fate.Fate == wire.FateDone:
+			return wire.Decode(fate.Result, r.result)
+		case fate.Fate == wire.FateUnknown || try == resends:
+			return s.unknown(err)
+		case ctx.Err() != nil: // it was not applied, and need not be
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// ask finds out what became of a change, also when the call was canceled: a
+// change whose end is not known is worse than a late answer.
+func (s *session) ask(ctx context.Context, change string) (wire.AskReply, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
+	defer cancel()
+	var reply wire.AskReply
+	for {
+		c, err := s.conn(ctx)
+		if err != nil {
+			return reply, err
+		}
+		err = c.do(ctx, request{method: wire.MethodAsk, body: &wire.AskRequest{Change: change}, result: &reply})
+		if !errors.Is(err, errLost) || errors.Is(err, errClosed) {
+			return reply, err
+		}
+	}
+}
+
+// askLimit bounds the asking, with the connecting before it.
+const askLimit = 60 * time.Second
+
+// explain makes the error of a call what the contract says.
+func (s *session) explain(err error) error {
+	var refused *refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errLost):
+		return s.transport(ops.KindUnavailable, err, "%s", s.lostText(err))
+	case errors.As(err, &refused):
+		return refused.Err(s.options.Label)
+	case errors.Is(err, wire.ErrProtocol):
+		return s.transport(ops.KindProtocol, err, "%s: %v", s.options.Label, err)
+	}
+	return err
+}
+
+func (s *session) lostText(err error) string {
+	text := "the connection to " + s.options.Label + " was lost"
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused):
+		return text + ": " + refused.Text
+	case errors.Is(err, errSilent):
+		return text + ": it stopped answering"
+	case errors.Is(err, wire.ErrProtocol):
+		return text + ": " + err.Error()
+	}
+	return text
+}
+
+// unknown is the error of an effect whose end is not known.
+func (s *session) unknown(err error) error {
+	return s.transport(ops.KindOutcomeUnknown, err, "%s while a change or a command was under way; whether it took effect is not known", s.lostText(err))
+}
+
+func (s *session) transport(kind ops.Kind, err error, format string, args ...any) error {
+	return &ops.TransportError{Kind: kind, Target: s.options.Label, Msg: fmt.Sprintf(format, args...), Err: err}
+}
+
+// close ends the session at the target, and the connection.
+func (s *session) close(ctx context.Context) {
+	s.mu.Lock()
+	c, a := s.main, s.attempt
+	s.closed = true
+	s.mu.Unlock()
+	if a != nil {
+		a.cancel()
+		<-a.done
+	}
+	if c != nil {
+		c.close(ctx, true)
+	}
+}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// job is a command of the session. It belongs to no connection: what listens to
+// it may change.
+type job struct {
+	name   string
+	cancel context.CancelFunc
+	tape   *tape
+	ended  chan struct{} // closed when reply is set
+
+	listening chan struct{} // holds a token while a call listens
+
+	mu    sync.Mutex
+	reply wire.ExecReply
+}
+
+// jobs are the commands that run, and the last that ended: the client may not
+// have heard of it.
+type jobs struct {
+	mu     sync.Mutex
+	all    map[string]*job
+	past   []string // those that have ended, oldest first
+	closed bool
+	active sync.WaitGroup
+}
+
+// maxPast is the number of commands that are remembered when they have ended.
+const maxPast = 16
+
+// errNoJob is the error of a command that the session does not know.
+var errNoJob = errors.New("the command is not known here any more")
+
+func execute(k *call, m *wire.ExecRequest) (wire.Message, error) {
+	set, err := k.set(m.View)
+	if err != nil {
+		return nil, err
+	}
+	s := k.conn.session
+	j := &job{name: m.Job, tape: newTape(), ended: make(chan struct{}), listening: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(s.ctx)
+	j.cancel = cancel
+	if err := s.jobs.add(j); err != nil {
+		cancel()
+		return nil, err
+	}
+	go func() {
+		defer s.jobs.active.Done()
+		defer cancel()
+		exit, err := set.Bash.Exec(ctx, m.Command, func(c ops.Chunk) { j.tape.write(c.Data) })
+		j.end(exit, err)
+		s.jobs.ended(j)
+	}()
+	return k.listen(j, 0)
+}
+
+func attach(k *call, m *wire.AttachRequest) (wire.Message, error) {
+	j := k.conn.session.jobs.get(m.Job)
+	if j == nil {
+		return nil, errNoJob
+	}
+	return k.listen(j, m.From)
+}
+
+func (j *job) end(exit ops.Exit, err error) {
+	j.mu.Lock()
+	j.reply.Exit = exit
+	if err != nil {
+		j.reply.Failure = wire.FailureOf(err)
+	}
+	j.mu.Unlock()
+	j.tape.finish()
+	close(j.ended)
+}
+
+// listen sends the output of a job from an offset on, and returns how it ended.
+// The end of the client's interest ends the job; that of the connection does not.
+func (k *call) listen(j *job, from int64) (wire.Message, error) {
+	select {
+	case j.listening <- struct{}{}:
+		defer func() { <-j.listening }()
+	case <-k.ctx.Done():
+		return nil, k.ctx.Err()
+	}
+	if !j.tape.rewind(from) {
+		return nil, fmt.Errorf("%w: the output of the command at %d is gone", wire.ErrProtocol, from)
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for sent := int64(0); ; {
+		pause, ended := k.pour(j, &sent)
+		if ended {
+			<-j.ended
+			return &j.reply, nil
+		}
+		timer.Reset(pause)
+		select {
+		case <-j.tape.changed:
+		case <-k.changed:
+		case <-timer.C:
+		case <-k.ctx.Done():
+			if k.conn.gone() {
+				return nil, k.ctx.Err()
+			}
+			j.cancel()
+			<-j.ended
+			k.pour(j, &sent) // what there is room for
+			return &j.reply, nil
+		}
+	}
+}
+
+// pour sends what there is and what there is room for. It returns when to look
+// again at the latest, and whether everything was sent.
+func (k *call) pour(j *job, sent *int64) (pause time.Duration, ended bool) {
+	for {
+		window, taken := k.room()
+		j.tape.taken(taken)
+		if window <= 0 {
+			return time.Hour, false
+		}
+		p, ok, pause := j.tape.take()
+		if !ok {
+			return cmp.Or(pause, time.Hour), j.tape.done()
+		}
+		payload := wire.Encode(p.output())
+		*sent += int64(len(payload))
+		j.tape.delivered(p, *sent)
+		k.sendItem(payload)
+	}
+}
+
+func (js *jobs) add(j *job) error {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	switch {
+	case js.closed:
+		return errEnding
+	case j.name == "" || js.all[j.name] != nil:
+		return fmt.Errorf("%w: the name of a command is missing or in use", wire.ErrProtocol)
+	}
+	if js.all == nil {
+		js.all = map[string]*job{}
+	}
+	js.all[j.name] = j
+	js.active.Add(1)
+	return nil
+}
+
+func (js *jobs) get(name string) *job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	return js.all[name]
+}
+
+// ended counts a job as past, and forgets the oldest of them.
+func (js *jobs) ended(j *job) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	js.past = append(js.past, j.name)
+	for len(js.past) > maxPast {
+		delete(js.all, js.past[0])
+		js.past = js.past[1:]
+	}
+}
+
+// errEnding is the error of what is asked for while the session ends.
+var errEnding = errors.New("the session is ending")

@@ -1,0 +1,286 @@
+//go:build linux
+
+package server
+
+import (
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// folder is where a session is found by processes that come later: a lock that
+// its process holds as long as it lives, its socket, the hash of its secret, and
+// the journal of its changes.
+type folder struct {
+	path     string
+	handle   *os.File // of the folder
+	lock     *os.File
+	listener *net.UnixListener
+}
+
+// Names in a session's folder.
+const (
+	lockName    = "lock"
+	socketName  = "socket"
+	secretName  = "secret"
+	journalName = "journal"
+)
+
+// Times of folders.
+const (
+	claimLimit = 5 * time.Second // for the process before to go
+	claimPoll  = 20 * time.Millisecond
+	staleAfter = 24 * time.Hour         // nobody asks any more what became of a change
+	callLimit  = 500 * time.Millisecond // for a socket of the same machine
+)
+
+// validName reports whether a session may have this name: it is one of a file.
+func validName(name string) bool {
+	return len(name) >= 8 && len(name) <= 64 && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// sessionsDir is where the folders of sessions are.
+func sessionsDir(cache string) string { return filepath.Join(cache, "sessions") }
+
+// claim makes the folder of a new session, or takes over that of one whose
+// process is gone: its secret must be the same then, and its journal is read.
+func claim(cache string, s *session, resume bool) (*folder, error) {
+	if err := os.MkdirAll(sessionsDir(cache), 0o700); err != nil {
+		return nil, err
+	}
+	sweep(cache)
+	dir := filepath.Join(sessionsDir(cache), s.name)
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) && resume {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{path: dir}
+	if err := f.open(s, resume); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *folder) open(s *session, resume bool) (err error) {
+	if f.handle, err = os.Open(f.path); err != nil {
+		return err
+	}
+	if err := private(f.handle); err != nil {
+		return err
+	}
+	if f.lock, err = takeLock(filepath.Join(f.path, lockName)); err != nil {
+		return err
+	}
+	sum := hex.EncodeToString(s.secret[:])
+	secret := filepath.Join(f.path, secretName)
+	have, err := os.ReadFile(secret)
+	switch {
+	case err == nil && resume:
+		if subtle.ConstantTimeCompare(have, []byte(sum)) != 1 {
+			return errRefused
+		}
+	case err == nil:
+		return fs.ErrExist
+	default:
+		if err := os.WriteFile(secret, []byte(sum), 0o600); err != nil {
+			return err
+		}
+	}
+	journal, err := os.OpenFile(filepath.Join(f.path, journalName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := s.journal.load(journal); err != nil {
+		_ = journal.Close()
+		return err
+	}
+	if err := os.Remove(filepath.Join(f.path, socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: socketIn(f.handle), Net: "unix"})
+	if err != nil {
+		return err
+	}
+	f.listener.SetUnlinkOnClose(false)
+	return nil
+}
+
+// private refuses a folder that others may have a hand in.
+func private(dir *os.File) error {
+	info, err := dir.Stat()
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return err
+	}
+	if int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+		return &ops.TransportError{
+			Kind: ops.KindAuth, Target: "helper",
+			Msg: fmt.Sprintf("the folder %s is not private: it must belong to the account and nobody else may enter it", dir.Name()),
+		}
+	}
+	return nil
+}
+
+// takeLock locks a file for this process, waiting a little for one that is about
+// to end.
+func takeLock(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	deadline := time.NewTimer(claimLimit)
+	defer deadline.Stop()
+	poll := time.NewTicker(claimPoll)
+	defer poll.Stop()
+	for {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return f, f.Truncate(0)
+		}
+		select {
+		case <-poll.C:
+			continue
+		case <-deadline.C:
+		}
+		_ = f.Close()
+		return nil, &ops.TransportError{
+			Kind: ops.KindUnavailable, Target: "helper", Err: err,
+			Msg: "the process that has the session neither answers nor ends",
+		}
+	}
+}
+
+// socketIn is the path of a session's socket. That of the folder may be too long
+// for a socket's address, that of its descriptor is not.
+func socketIn(dir *os.File) string {
+	return filepath.Join("/proc/self/fd", strconv.Itoa(int(dir.Fd())), socketName)
+}
+
+// callSession connects to the process that has a session.
+func callSession(cache, name string) (*net.UnixConn, error) {
+	if cache == "" {
+		return nil, fs.ErrNotExist
+	}
+	dir, err := os.Open(filepath.Join(sessionsDir(cache), name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	if err := private(dir); err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: callLimit}
+	c, err := d.Dial("unix", socketIn(dir))
+	if err != nil {
+		return nil, err
+	}
+	socket, _ := c.(*net.UnixConn)
+	return socket, nil
+}
+
+// listen takes connections of other processes of the same account.
+func (s *session) listen() {
+	for {
+		c, err := s.folder.listener.AcceptUnix()
+		if err != nil {
+			return // it was closed
+		}
+		s.attending.Go(func() {
+			if err := sameAccount(c); err != nil {
+				_ = turnAway(c, err)
+				return
+			}
+			in := newReader(c)
+			h, err := greet(c, in)
+			if err != nil {
+				return
+			}
+			_ = s.attend(c, in, h) // why it ended was told to the client
+		})
+	}
+}
+
+// sameAccount refuses a peer of another account.
+func sameAccount(c *net.UnixConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Ucred
+	var cerr error
+	if err := raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return err
+	}
+	if cerr != nil {
+		return cerr
+	}
+	if int(cred.Uid) != os.Geteuid() {
+		return fmt.Errorf("%w: the peer is of another account", wire.ErrProtocol)
+	}
+	return nil
+}
+
+// release gives the session up. After a goodbye nobody will ask about it.
+func (f *folder) release(goodbye bool) error {
+	var err error
+	if goodbye {
+		err = os.RemoveAll(f.path)
+	} else if err = os.Remove(filepath.Join(f.path, socketName)); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	f.close()
+	return err
+}
+
+func (f *folder) close() {
+	if f.listener != nil {
+		_ = f.listener.Close()
+	}
+	for _, file := range []*os.File{f.lock, f.handle} {
+		if file != nil {
+			_ = file.Close()
+		}
+	}
+}
+
+// sweep removes folders of sessions that ended long ago.
+func sweep(cache string) {
+	entries, err := os.ReadDir(sessionsDir(cache))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		dir := filepath.Join(sessionsDir(cache), e.Name())
+		info, err := e.Info()
+		if err != nil || !e.IsDir() || !validName(e.Name()) || time.Since(info.ModTime()) < staleAfter {
+			continue
+		}
+		lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = os.RemoveAll(dir)
+		}
+		_ = lock.Close()
+	}
+}
