@@ -80,7 +80,7 @@ func ended(ctx context.Context) error {
 
 // plain makes text of the other side harmless on a terminal, one line and bounded.
 func plain(s string) string {
-	const most = 300
+	const most = 500
 	if len(s) > most {
 		s = s[:most] + "…"
 	}

@@ -25,6 +25,9 @@ type Process interface {
 	// Write writes to the standard input. It may block as long as the program
 	// does not read; at the latest it ends with the link.
 	io.Writer
+	// CloseWrite ends the standard input, where the transport can end one
+	// direction.
+	CloseWrite() error
 	// Close gives the process up: its input ends, Read returns an error at
 	// once. It does not wait for the target and may be called more than once.
 	io.Closer

@@ -1,6 +1,6 @@
 //go:build linux
 
-package install
+package install_test
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,49 +18,24 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/helpertest"
+	"github.com/piremote/piremote/backends/helper/install"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// built is the tests' helper, which echoes; see testdata/program.
-var built = sync.OnceValues(func() ([]byte, error) { //nolint:gochecknoglobals // built once for all tests
-	return buildProgram(runtime.GOARCH, runtime.GOARCH)
-})
-
-// buildProgram builds the tests' helper for one architecture that says that it is
-// for another one.
-func buildProgram(arch, says string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "piremote-install-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	cmd := exec.Command("go", "build", "-ldflags", "-s -w -X 'main.version="+helper.VersionLine("linux", says)+"'", "-o", dir+"/program", "./testdata/program")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
-	cmd.WaitDelay = time.Second
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return os.ReadFile(dir + "/program")
-}
-
-// bundle is that of the tests' helper, for this machine.
-func bundle(t testing.TB) Bundle {
+// bundleOf packs a program as the helper for an architecture.
+func bundleOf(t testing.TB, program []byte, arch string) install.Bundle {
 	t.Helper()
-	program, err := built()
+	packed, err := install.Pack(program)
 	must(t, err)
-	return bundleOf(t, program, runtime.GOARCH)
+	p, err := install.NewProgram("linux", arch, packed)
+	must(t, err)
+	return install.NewBundle(p)
 }
 
-func bundleOf(t testing.TB, program []byte, arch string) Bundle {
-	t.Helper()
-	packed, err := Pack(program)
-	must(t, err)
-	p, err := NewProgram("linux", arch, packed)
-	must(t, err)
-	return NewBundle(p)
-}
+// nameOf is that of a bundle's only program on a target.
+func nameOf(b install.Bundle) string { return "helper-" + b.Programs()[0].Hash }
 
 // machineExec starts programs on this machine, as a target would.
 type machineExec struct {
@@ -69,13 +43,14 @@ type machineExec struct {
 	login   string   // a shell that gets one command line, as sshd does it
 	env     []string
 	account uint32 // that runs it; 0: the one of the test
+	cut     int    // bytes of input after which it ends; 0: never
 
 	mu    sync.Mutex
 	execs int
 }
 
 // Exec implements Exec.
-func (e *machineExec) Exec(_ context.Context, argv []string) (Process, error) {
+func (e *machineExec) Exec(_ context.Context, argv []string) (install.Process, error) {
 	e.mu.Lock()
 	e.execs++
 	e.mu.Unlock()
@@ -84,7 +59,10 @@ func (e *machineExec) Exec(_ context.Context, argv []string) (Process, error) {
 	} else if argv[0] == "/bin/sh" && len(e.argv) > 0 {
 		argv = append(append([]string{}, e.argv...), argv[1:]...)
 	}
-	p := &machineProcess{cmd: exec.Command(argv[0], argv[1:]...)}
+	p := &machineProcess{cmd: exec.Command(argv[0], argv[1:]...), left: -1}
+	if e.cut > 0 {
+		p.left = e.cut
+	}
 	p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay, p.cmd.Dir = e.env, &p.stderr, time.Second, "/"
 	if e.account != 0 {
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: e.account, Gid: e.account}}
@@ -104,12 +82,24 @@ type machineProcess struct {
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
 	stderr strings.Builder
+	left   int // bytes of input that may come; below 0: any number
 	once   sync.Once
 	err    error
 }
 
-func (p *machineProcess) Read(b []byte) (int, error)  { return p.stdout.Read(b) }
-func (p *machineProcess) Write(b []byte) (int, error) { return p.stdin.Write(b) }
+func (p *machineProcess) Read(b []byte) (int, error) { return p.stdout.Read(b) }
+
+// Write implements install.Process.
+func (p *machineProcess) Write(b []byte) (int, error) {
+	if p.left >= 0 && len(b) > p.left {
+		b = b[:p.left]
+		defer func() { _ = p.stdin.Close() }() // the link is cut
+	}
+	return p.stdin.Write(b)
+}
+
+// CloseWrite implements install.Process.
+func (p *machineProcess) CloseWrite() error { return p.stdin.Close() }
 
 // Close implements io.Closer.
 func (p *machineProcess) Close() error {
@@ -120,13 +110,13 @@ func (p *machineProcess) Close() error {
 }
 
 // Wait implements Process.
-func (p *machineProcess) Wait(context.Context) (Exit, error) {
+func (p *machineProcess) Wait(context.Context) (install.Exit, error) {
 	p.once.Do(func() { p.err = p.cmd.Wait() })
 	var exit *exec.ExitError
 	if p.err != nil && !errors.As(p.err, &exit) {
-		return Exit{}, p.err
+		return install.Exit{}, p.err
 	}
-	return Exit{Code: p.cmd.ProcessState.ExitCode(), Stderr: p.stderr.String()}, nil
+	return install.Exit{Code: p.cmd.ProcessState.ExitCode(), Stderr: p.stderr.String()}, nil
 }
 
 // home is a target's account with nothing in its home.
@@ -138,12 +128,12 @@ func home(t testing.TB) (dir string, env []string) {
 }
 
 // talkTo checks that a stream is that of a working helper, and ends it.
-func talkTo(t testing.TB, s *Stream) {
+func talkTo(t testing.TB, s *install.Stream) {
 	t.Helper()
-	said := make([]byte, 64)
-	n, err := io.ReadAtLeast(s, said, len("hello 32 022 []\n"))
-	if want := fmt.Sprintf("hello 32 %03o []\n", mask()); err != nil || string(said[:n]) != want {
-		t.Errorf("the helper says %q, %v, want %q", said[:n], err, want)
+	want := helpertest.EchoGreeting(mask())
+	said := make([]byte, len(want))
+	if _, err := io.ReadFull(s, said); err != nil || string(said) != want {
+		t.Errorf("the helper says %q, %v, want %q", said, err, want)
 	}
 	data := strings.Repeat("\x00\xff\r\nsome bytes", 1000)
 	sent := make(chan error, 1)

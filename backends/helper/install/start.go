@@ -130,11 +130,11 @@ func (t *talk) run(ctx context.Context) error {
 		}
 		switch {
 		case verb == "note":
-			if !slices.Contains(t.report.Passed, rest) {
-				t.report.Passed = append(t.report.Passed, rest)
+			if note := plain(rest); !slices.Contains(t.report.Passed, note) {
+				t.report.Passed = append(t.report.Passed, note)
 			}
 		case verb == "no":
-			return &CannotRunError{Reason: rest, Tried: t.report.Passed}
+			return &CannotRunError{Reason: plain(rest), Tried: t.report.Passed}
 		case verb == "need" && sends < maxSends:
 			sends++
 			data, err := t.wanted(rest)

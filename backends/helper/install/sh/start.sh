@@ -19,13 +19,13 @@ p_say() {
 }
 
 p_no() {
-	p_say no "$@"
+	p_say no $*
 	exit 0
 }
 
-# p_note tells why a folder is passed over.
+# p_note tells why a folder is passed over, on one line whatever a program said.
 p_note() {
-	p_say note "$p_d $*"
+	p_say note "$p_d" $*
 	return 1
 }
 
@@ -37,32 +37,34 @@ p_look() {
 	p_w=${3-}
 }
 
+# p_make makes the folder p_d, and the usual parent if that is all that is missing.
+p_make() {
+	p_e=
+	case $p_d in */.cache/piremote) [ -d "${p_d%/*}" ] || p_e=$(mkdir "${p_d%/*}" 2>&1) ;; esac
+	[ -d "${p_d%/*}" ] && p_e=$(mkdir "$p_d" 2>&1)
+	[ -d "$p_d" ] || p_note "cannot be made: ${p_e:-there is no ${p_d%/*}}"
+}
+
 # p_enter enters the folder p_d, which is private afterwards, whatever its parents
-# are: nothing below leaves it.
+# are: nothing below leaves it. To put something there it is made.
 p_enter() {
 	if [ -h "$p_d" ]
 	then
 		p_note is a link
 		return 1
 	fi
-	if [ -d "$p_d" ]
-	then
-		:
-	else
-		case $1 in find) return 1 ;; esac
-		case $p_d in */.cache/piremote) [ -d "${p_d%/*}" ] || mkdir "${p_d%/*}" 2>/dev/null ;; esac
-		if p_e=$(mkdir "$p_d" 2>&1)
-		then
-			:
-		elif [ -d "$p_d" ]
-		then
-			:
-		else
-			p_note "cannot be made: $p_e"
-			return 1
-		fi
-	fi
+	[ -e "$p_d" ] || case $1 in
+	put) p_make || return 1 ;;
+	*) return 1 ;;
+	esac
+	[ -d "$p_d" ] || p_note is no folder || return 1
 	cd -P "$p_d" 2>/dev/null || p_note cannot be entered || return 1
+	case $PWD in
+	*[[:cntrl:]]*)
+		p_note has a name that is no line of text
+		return 1
+		;;
+	esac
 	p_look .
 	case $p_w in
 	"$p_i") ;;
@@ -119,7 +121,7 @@ p_runs() {
 	case $p_e in
 	"$p_v") return 0 ;;
 	esac
-	p_note "does not let the helper run: $p_e"
+	return 1
 }
 
 # p_go becomes the helper. It gets the environment and the mask that this script
@@ -137,12 +139,12 @@ p_find() {
 	[ -e "$p_f" ] || [ -h "$p_f" ] || return 1
 	p_safe || return 1
 	p_sum "$p_f" || p_note "holds a helper that was changed" || return 1
-	p_runs "$p_f" || return 1
+	p_runs "$p_f" || p_note "does not let the helper run: $p_e" || return 1
 	p_go kept
 }
 
-# p_take copies what comes in, to its end. Nothing follows it, so it does no harm
-# to ask for more.
+# p_take copies the $1 bytes that come in. Nothing follows them, so that a tool that
+# reads ahead does no harm.
 p_take() {
 	case $(echo ab | head -c 1 2>/dev/null) in
 	a) head -c "$1" <&3 ;;
@@ -170,26 +172,31 @@ p_put() {
 	chmod 700 "$p_t"
 	if p_e=$("$p_t" 2>&1)
 	then
-		p_g=plain
-		case $(echo ok | gzip -c 2>/dev/null | gzip -dc 2>/dev/null) in ok) p_g=gzip ;; esac
-		p_say need "$p_o" "$p_k" "$p_g"
-		p_fill
-		if p_sum "$p_t"
-		then
-			chmod 500 "$p_t"
-			if p_runs "$p_t"
-			then
-				p_e=$(mv -f "$p_t" "$p_f" 2>&1) && p_go sent
-				p_note "did not take the helper: $p_e"
-			fi
-		else
-			p_note "did not take the helper: ${p_e:-what came in has another hash}"
-		fi
+		p_need
 	else
 		p_note "lets no program run: $p_e"
 	fi
 	rm -f "$p_t"
 	return 1
+}
+
+# p_need asks for the helper and becomes it. That a program may run in the folder
+# is known by now: where the helper does not, it will not run elsewhere either.
+p_need() {
+	p_g=plain
+	case $(echo ok | gzip -c 2>/dev/null | gzip -dc 2>/dev/null) in ok) p_g=gzip ;; esac
+	p_say need "$p_o" "$p_k" "$p_g"
+	p_fill
+	p_sum "$p_t" || p_note "did not take the helper: ${p_e:-what came in has another hash}" || return 1
+	chmod 500 "$p_t"
+	if p_runs "$p_t"
+	then
+		p_e=$(mv -f "$p_t" "$p_f" 2>&1) && p_go sent
+		p_note "did not take the helper: $p_e"
+	else
+		rm -f "$p_t"
+		p_no "the helper does not run there: $p_e"
+	fi
 }
 
 p_try() {
