@@ -7,17 +7,24 @@ GO ?= go
 export GOFLAGS := $(GOFLAGS) -trimpath
 LDFLAGS := -s -w
 
-.PHONY: build try test lint fmt bench soak fuzz clean
+.PHONY: build helpers try test lint fmt bench soak fuzz clean
 
-build:
+build: helpers
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/piremote
+
+# What piremote carries to its targets, and is built into it; see
+# backends/helper/build.
+HELPERS ?= amd64 arm64
+helpers:
+	$(if $(HELPERS),CGO_ENABLED=0 $(GO) run ./backends/helper/build/embed $(HELPERS))
 
 # The demonstration asks no model. Without the providers' libraries there is half as
 # much to download and to build.
-try:
+try: HELPERS = $(filter amd64 arm64,$(shell $(GO) env GOARCH))
+try: helpers
 	@mkdir -p bin/try
-	CGO_ENABLED=0 $(GO) build -tags noproviders -ldflags '$(LDFLAGS)' -o bin/try/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -tags noproviders -ldflags '$(LDFLAGS)' -o bin/try/ ./cmd/piremote
 	bin/try/piremote try
 
 test:
@@ -59,4 +66,4 @@ fuzz:
 	done
 
 clean:
-	rm -rf bin
+	rm -rf bin backends/helper/install/embedded/*.gz

@@ -42,6 +42,8 @@ func rules() []rule {
 		{"backends/local", append(mod("backends/ssh", "backends/docker", "agent", "config", "tools/tool", "tools/schema"), "github.com/docker", "golang.org/x/crypto"), "the engine runs on targets"},
 		{"backends/ssh", append(mod("backends/docker", "backends/local", "agent", "config", "tools/tool", "tools/schema"), "github.com/docker", "charm.land"), "a backend stands alone"},
 		{"backends/docker", append(mod("backends/ssh", "backends/local", "agent", "config", "tools/tool", "tools/schema"), "charm.land", "golang.org/x/crypto/ssh"), "a backend stands alone"},
+		{"backends/helper/install", append(mod("backends/ssh", "backends/docker", "backends/local", "agent", "config", "tools/tool", "tools/schema"), "github.com/docker", "golang.org/x/crypto"), "it knows no transport"},
+		{"backends/helper", append(mod("backends", "tools", "agent", "config"), "golang.org", "github.com"), "both sides of a link import it"},
 		{"agent", append(mod("tools/ops", "backends", "config"), "github.com/docker", "charm.land", "github.com/spf13"), "the loop gets tools, not machines or model SDKs"},
 		{"agent/call", append(mod("tools/ops", "backends", "config", "agent/llm"), "github.com/docker", "charm.land"), "one executor, for every caller"},
 		{"agent/llm", append(mod("tools/ops", "backends", "config"), "charm.land"), "adapters are packages of their own"},

@@ -5,18 +5,22 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/piremote/piremote/backends/backendtest/servers"
+	"github.com/piremote/piremote/backends/helper/build"
+	"github.com/piremote/piremote/backends/helper/install"
 )
 
 var binary string //nolint:gochecknoglobals // built once for all tests
@@ -37,13 +41,43 @@ func buildAndRun(m *testing.M) (int, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "piremote")
-	// The supervisor lies beside the program, as after make build.
-	cmd := exec.Command("go", "build", "-o", dir+"/", "github.com/piremote/piremote/cmd/...")
+	overlay, err := withHelper(dir)
+	if err != nil {
+		return 1, err
+	}
+	cmd := exec.Command("go", "build", "-overlay", overlay, "-o", binary, "github.com/piremote/piremote/cmd/piremote")
 	cmd.WaitDelay = time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return m.Run(), nil
+}
+
+// withHelper builds the helper and returns an overlay of the source that has it
+// embedded, as make build does it, without a change of the source.
+func withHelper(dir string) (overlay string, err error) {
+	program, err := build.Program(context.Background(), ".", runtime.GOARCH)
+	if err != nil {
+		return "", err
+	}
+	packed, err := install.Pack(program)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "helper.gz")
+	if err := os.WriteFile(file, packed, 0o600); err != nil {
+		return "", err
+	}
+	embedded, err := filepath.Abs(filepath.Join("..", "backends", "helper", "install", "embedded", install.FileName(runtime.GOARCH)))
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {embedded: file}})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
 // result is how a run of the binary ended.

@@ -10,11 +10,7 @@ import (
 )
 
 func main() {
-	program, err := os.Executable()
-	if err != nil {
-		program = "" // what lies beside it is then not found
-	}
 	os.Exit(cli.Main(cli.Process{
-		Program: program, Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(),
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(),
 	}))
 }

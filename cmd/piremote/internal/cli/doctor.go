@@ -29,7 +29,7 @@ func (a *app) doctor(ctx context.Context) error {
 		return err
 	}
 	findings, err := wire.Diagnose(ctx, wire.Options{
-		Workspace: described, Config: cfg, Program: a.Program, Env: a.Env,
+		Workspace: described, Config: cfg, Env: a.Env,
 		Notice: func(text string) { a.say("%-5s %-12s %s\n", "note", "", textout.Line(text)) },
 	})
 	for _, f := range findings {

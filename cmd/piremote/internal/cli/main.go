@@ -18,12 +18,11 @@ import (
 
 // Process is what the operating system gave.
 type Process struct {
-	Program string // the path of the running file; empty if unknown
-	Args    []string
-	Stdin   *os.File
-	Stdout  io.Writer
-	Stderr  io.Writer
-	Env     []string
+	Args   []string
+	Stdin  *os.File
+	Stdout io.Writer
+	Stderr io.Writer
+	Env    []string
 }
 
 // getenv reads a variable; the last of several wins, as in a shell.

@@ -48,7 +48,7 @@ func (a *app) open(ctx context.Context, names []string) (*session, error) {
 		return nil, &usageError{errors.New("--remote-only needs a remote workspace: give -w ssh://host/path or docker://container/path")}
 	}
 	ws, err := wire.Open(ctx, wire.Options{
-		Workspace: described, Config: cfg, Tools: names, Program: a.Program, Env: a.Env,
+		Workspace: described, Config: cfg, Tools: names, Env: a.Env,
 		Notice: a.notice,
 	})
 	if err != nil {

@@ -80,7 +80,7 @@ func (a *app) try(ctx context.Context, backend string, seed uint64) (err error) 
 		return err
 	}
 	defer func() { err = closing(err, stop()) }()
-	ws, err := wire.Open(ctx, wire.Options{Workspace: described, Config: cfg, Program: a.Program, Env: a.tryEnv(backend, folder)})
+	ws, err := wire.Open(ctx, wire.Options{Workspace: described, Config: cfg, Env: a.tryEnv(backend, folder)})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/piremote/piremote/backends/docker"
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/install"
 	"github.com/piremote/piremote/backends/local"
 	"github.com/piremote/piremote/backends/ssh"
 	"github.com/piremote/piremote/config"
@@ -19,8 +21,6 @@ type Options struct {
 	Config    *config.Config
 	// Tools are the names of those that will be used; nil means any.
 	Tools []string
-	// Program is the path of this program; empty if unknown.
-	Program string
 	// Env is the environment of this process; commands on this machine inherit
 	// it but for secrets, remote ones get nothing of it.
 	Env []string
@@ -76,10 +76,15 @@ func openLocal(ctx context.Context, o Options) (*Workspace, error) {
 	for _, p := range o.Config.Providers {
 		keys = append(keys, p.APIKeyEnv)
 	}
-	opened, err := local.Open(ctx, local.Options{
-		Dir: dir, Root: o.Workspace.Root, Home: home, Env: commandEnvironment(o.Env, keys...),
-		Supervisor: supervisorBeside(o.Program),
-	})
+	lo := local.Options{Dir: dir, Root: o.Workspace.Root, Home: home, Env: commandEnvironment(o.Env, keys...)}
+	helpers, err := install.Embedded()
+	if err != nil {
+		return nil, err
+	}
+	if lo.Supervisor = supervisor(helpers, o); lo.Supervisor != "" {
+		lo.SupervisorArgs = []string{helper.Supervise}
+	}
+	opened, err := local.Open(ctx, lo)
 	if err != nil {
 		return nil, err
 	}

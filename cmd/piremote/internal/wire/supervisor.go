@@ -1,24 +1,44 @@
 package wire
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/piremote/piremote/backends/helper/install"
 )
 
-// supervisorBeside returns the path of the supervisor that was built with the
-// program and lies beside it, or nothing. Nowhere else is looked: what watches over
-// commands is never found by way of a search path.
-func supervisorBeside(program string) string {
-	if program == "" {
-		return ""
+// supervisor returns the path of the helper for this machine, which watches over
+// commands as a supervisor: it is put into the first private folder that takes it.
+// Where there is none, the workspace tells what is weaker without it, and the user
+// is told why.
+func supervisor(b install.Bundle, o Options) string {
+	var reasons []string
+	for _, dir := range cacheFolders(o.Env) {
+		file, err := b.Extract(dir)
+		if err == nil {
+			return file
+		}
+		if absent := new(install.AbsentError); errors.As(err, &absent) {
+			return ""
+		}
+		reasons = append(reasons, err.Error())
 	}
-	if real, err := filepath.EvalSymlinks(program); err == nil {
-		program = real
+	o.Notice("No folder can hold the program that watches over commands here: " + strings.Join(reasons, "; ") + ".")
+	return ""
+}
+
+// cacheFolders are where a program of ours may lie, the best first.
+func cacheFolders(env []string) []string {
+	var list []string
+	home := lookup(env, "HOME")
+	if cache := or(lookup(env, "XDG_CACHE_HOME"), underHome(home, "~/.cache")); filepath.IsAbs(cache) {
+		list = append(list, filepath.Join(cache, "piremote"))
 	}
-	p := filepath.Join(filepath.Dir(program), "piremote-supervisor")
-	info, err := os.Stat(p)
-	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return ""
+	if runtime := lookup(env, "XDG_RUNTIME_DIR"); filepath.IsAbs(runtime) {
+		list = append(list, filepath.Join(runtime, "piremote"))
 	}
-	return p
+	return append(list, filepath.Join(os.TempDir(), "piremote-"+strconv.Itoa(os.Getuid())))
 }

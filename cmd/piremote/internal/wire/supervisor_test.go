@@ -1,41 +1,63 @@
+//go:build linux
+
 package wire
 
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/piremote/piremote/backends/helper/helpertest"
+	"github.com/piremote/piremote/backends/helper/install"
 )
 
-func TestSupervisorBeside(t *testing.T) {
-	dir := t.TempDir()
-	program, beside := filepath.Join(dir, "piremote"), filepath.Join(dir, "piremote-supervisor")
-	linked := filepath.Join(t.TempDir(), "piremote")
-	if err := os.WriteFile(program, nil, 0o755); err != nil {
+func TestSupervisorLiesInTheFirstFolderThatTakesIt(t *testing.T) {
+	b := helpertest.Bundle(t)
+	home, run := t.TempDir(), t.TempDir()
+	var notices []string
+	o := Options{
+		Env:    []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + run},
+		Notice: func(s string) { notices = append(notices, s) },
+	}
+	if got, want := filepath.Dir(supervisor(b, o)), filepath.Join(home, ".cache", "piremote"); got != want {
+		t.Errorf("it lies in %s, want %s", got, want)
+	}
+	if err := os.Chmod(filepath.Join(home, ".cache", "piremote"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(program, linked); err != nil {
-		t.Skip("no links here: ", err)
+	if got, want := filepath.Dir(supervisor(b, o)), filepath.Join(run, "piremote"); got != want || len(notices) > 0 {
+		t.Errorf("it lies in %s, want %s; notices %q", got, want, notices)
 	}
-	if got := supervisorBeside(program); got != "" {
-		t.Errorf("nothing is there, and %s is found", got)
-	}
-	if err := os.WriteFile(beside, nil, 0o644); err != nil {
+	if err := os.Chmod(filepath.Join(run, "piremote"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if got := supervisorBeside(program); got != "" {
-		t.Errorf("a file that is no program: %s", got)
-	}
-	if err := os.Chmod(beside, 0o755); err != nil {
+	t.Setenv("TMPDIR", filepath.Join(home, "none"))
+	if err := os.WriteFile(filepath.Join(home, "none"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{program, linked} {
-		got, err := filepath.EvalSymlinks(supervisorBeside(p))
-		want, err2 := filepath.EvalSymlinks(beside)
-		if err != nil || err2 != nil || got != want {
-			t.Errorf("%s: %s, want %s", p, got, want)
+	if got := supervisor(b, o); got != "" || len(notices) != 1 || strings.Count(notices[0], "chmod 700") != 2 {
+		t.Errorf("it lies in %s, notices %q", got, notices)
+	}
+}
+
+func TestWithoutHelpersThereIsNoSupervisorAndNoNotice(t *testing.T) {
+	o := Options{Env: []string{"HOME=" + t.TempDir()}, Notice: func(s string) { t.Error(s) }}
+	if got := supervisor(install.Bundle{}, o); got != "" {
+		t.Errorf("it lies in %s", got)
+	}
+}
+
+func TestCacheFoldersAreAbsolute(t *testing.T) {
+	for _, env := range [][]string{nil, {"HOME="}, {"HOME=relative", "XDG_CACHE_HOME=also/relative", "XDG_RUNTIME_DIR=x"}, {"HOME=/h", "XDG_CACHE_HOME=/c"}} {
+		list := cacheFolders(env)
+		for _, dir := range list {
+			if !filepath.IsAbs(dir) {
+				t.Errorf("%q: %q", env, list)
+			}
 		}
 	}
-	if got := supervisorBeside(""); got != "" {
-		t.Errorf("no program: %s", got)
+	if got := cacheFolders([]string{"HOME=/h", "XDG_CACHE_HOME=/c"})[0]; got != "/c/piremote" {
+		t.Errorf("%s", got)
 	}
 }
