@@ -20,8 +20,17 @@ import (
 // daemon is what the backend needs of a Docker daemon. Every call ends when its
 // ctx does. The errors are classified by notFound and unreachable.
 type daemon interface {
+	execs
+	archives
 	// Inspect describes a container by name or id.
 	Inspect(ctx context.Context, name string) (state, error)
+	// Version names the daemon's version and that of the API in use.
+	Version(ctx context.Context) (daemonVersion, error)
+	Close() error
+}
+
+// execs are a daemon's processes in containers.
+type execs interface {
 	// CreateExec prepares a process in a container.
 	CreateExec(ctx context.Context, id string, p process) (exec string, err error)
 	// Attach starts a prepared process and returns its streams, which live on
@@ -29,9 +38,15 @@ type daemon interface {
 	Attach(ctx context.Context, exec string) (*stream, error)
 	// InspectExec returns how far a process is.
 	InspectExec(ctx context.Context, exec string) (execState, error)
-	// Version names the daemon's version and that of the API in use.
-	Version(ctx context.Context) (daemonVersion, error)
-	Close() error
+}
+
+// archives are a daemon's way to files of a container without a process in it: tar
+// archives, not compressed. It knows nothing of what is mounted in the container.
+type archives interface {
+	// CopyIn unpacks an archive in a folder of a container.
+	CopyIn(ctx context.Context, id, dir string, archive io.Reader) error
+	// CopyOut returns a file of a container as an archive, to be closed.
+	CopyOut(ctx context.Context, id, file string) (io.ReadCloser, error)
 }
 
 // state describes a container.
@@ -65,7 +80,8 @@ type execState struct {
 type daemonVersion struct {
 	Engine string // such as 20.10.24
 	API    string // in use, such as 1.41
-	OS     string
+	OS     string // of the daemon's machine
+	Arch   string // of it, as Go names them
 }
 
 // library is a daemon by way of the client library.
@@ -181,6 +197,23 @@ func (l *library) InspectExec(ctx context.Context, exec string) (execState, erro
 	return s, json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&s)
 }
 
+// CopyIn implements daemon.
+func (l *library) CopyIn(ctx context.Context, id, dir string, archive io.Reader) error {
+	if err := l.negotiate(ctx); err != nil {
+		return err
+	}
+	return l.CopyToContainer(ctx, id, dir, archive, container.CopyToContainerOptions{})
+}
+
+// CopyOut implements daemon.
+func (l *library) CopyOut(ctx context.Context, id, file string) (io.ReadCloser, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return nil, err
+	}
+	r, _, err := l.CopyFromContainer(ctx, id, file)
+	return r, err
+}
+
 func (l *library) path(exec, action string) string {
 	return "/v" + l.ClientVersion() + "/exec/" + exec + "/" + action
 }
@@ -191,7 +224,7 @@ func (l *library) Version(ctx context.Context) (daemonVersion, error) {
 		return daemonVersion{}, err
 	}
 	v, err := l.ServerVersion(ctx)
-	return daemonVersion{Engine: v.Version, API: l.ClientVersion(), OS: v.Os}, err
+	return daemonVersion{Engine: v.Version, API: l.ClientVersion(), OS: v.Os, Arch: v.Arch}, err
 }
 
 // notFound reports that the daemon does not know what it was asked about.

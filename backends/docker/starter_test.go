@@ -1,0 +1,235 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/piremote/piremote/backends/backendtest/servers"
+	"github.com/piremote/piremote/backends/helper/helpertest"
+	"github.com/piremote/piremote/backends/helper/install"
+	"github.com/piremote/piremote/tools/ops"
+)
+
+var (
+	_ install.Carrier = starter{}
+	_ install.Process = (*attached)(nil)
+)
+
+// starterOn reaches a container.
+func starterOn(t *testing.T, d *servers.Dockerd, name string, change func(*Options)) starter {
+	t.Helper()
+	o := Options{Host: d.Host, Container: name}
+	if change != nil {
+		change(&o)
+	}
+	r, _, err := reach(t.Context(), o)
+	if r != nil {
+		t.Cleanup(func() { _ = r.daemon.Close() })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return starter{r}
+}
+
+// talk checks that a stream is that of the echoing helper, and ends it.
+func talk(t *testing.T, s *install.Stream) {
+	t.Helper()
+	greeting := make([]byte, len(helpertest.EchoGreeting(0)))
+	if _, err := io.ReadFull(s, greeting); err != nil || !strings.HasPrefix(string(greeting), "hello 32 ") || !strings.HasSuffix(string(greeting), " []\n") {
+		t.Errorf("the helper says %q, %v", greeting, err)
+	}
+	data := strings.Repeat("\x00\xff\r\nsome bytes", 20_000)
+	sent := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(s, data)
+		sent <- err
+	}()
+	got := make([]byte, len(data))
+	if _, err := io.ReadFull(s, got); err != nil || string(got) != data {
+		t.Errorf("the echo is broken: %v", err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	if err := s.CloseWrite(); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.Copy(io.Discard, s); err != nil {
+		t.Error(err)
+	}
+	if exit, err := s.Wait(t.Context()); err != nil || exit.Code != 7 || exit.Stderr != "bye\n" {
+		t.Errorf("%+v, %v", exit, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHelperStartsInContainers(t *testing.T) {
+	t.Parallel()
+	d := servers.StartDockerd(t)
+	b := helpertest.Echo(t)
+	name := b.Programs()[0].Hash
+	for what, c := range map[string]struct {
+		container servers.ContainerOptions
+		user      string
+		path      string
+		execs     int // of the second start
+	}{
+		"root":                            {servers.ContainerOptions{}, "", "/root/.cache/piremote/helper-" + name, 1},
+		"an account without a name":       {servers.ContainerOptions{}, "12345:12345", "/tmp/piremote-12345/helper-" + name, 1},
+		"an account":                      {servers.ContainerOptions{}, "1001", "/home/user/.cache/piremote/helper-" + name, 1},
+		"read-only with a memory folder":  {servers.ContainerOptions{ReadOnly: true, Tmpfs: map[string]string{"/tmp": "exec,mode=1777"}}, "1001", "/tmp/piremote-1001/helper-" + name, 1},
+		"noexec memory folders elsewhere": {servers.ContainerOptions{Tmpfs: map[string]string{"/root": "noexec,mode=700", "/var/tmp": "noexec"}}, "", "/tmp/piremote-0/helper-" + name, 1},
+		"no shell":                        {servers.ContainerOptions{Image: d.NoShell(t), Cmd: servers.NoShellCmd()}, "", "/.piremote/helper-" + name, 3},
+		"no shell, an account":            {servers.ContainerOptions{Image: d.NoShell(t), Cmd: servers.NoShellCmd()}, "12345:12345", "/.piremote/helper-" + name, 3},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			st := starterOn(t, d, d.Run(t, c.container), func(o *Options) { o.User = c.user })
+			for i := range 2 {
+				s, r, err := install.Start(t.Context(), st, b, install.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				talk(t, s)
+				if r.Path != c.path || r.Uploaded != (i == 0) || i > 0 && r.Execs != c.execs || r.Hash != name {
+					t.Errorf("start %d: %+v", i+1, r)
+				}
+			}
+		})
+	}
+}
+
+// Where the helper can't be, the reasons are told and other means may serve.
+func TestContainersThatTakeNoHelper(t *testing.T) {
+	t.Parallel()
+	d := servers.StartDockerd(t)
+	b := helpertest.Echo(t)
+	for what, c := range map[string]struct {
+		container servers.ContainerOptions
+		words     []string
+	}{
+		"read-only": {servers.ContainerOptions{ReadOnly: true}, []string{"no folder can hold the helper", "Read-only file system", "read-only"}},
+		"read-only without a shell": {
+			servers.ContainerOptions{Image: d.NoShell(t), Cmd: servers.NoShellCmd(), ReadOnly: true},
+			[]string{"/bin/sh can't be started", "no such file", "can't be copied into container", "read-only"},
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := install.Start(t.Context(), starterOn(t, d, d.Run(t, c.container), nil), b, install.Options{})
+			if !errors.As(err, new(*install.CannotRunError)) {
+				t.Fatalf("%v", err)
+			}
+			for _, w := range c.words {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q does not say %q", err, w)
+				}
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// What is in the helper's place in a container without a shell is read before each
+// start, and replaced if it is something else.
+func TestAChangedHelperWithoutAShellIsReplaced(t *testing.T) {
+	d := servers.StartDockerd(t)
+	b := helpertest.Echo(t)
+	st := starterOn(t, d, d.Run(t, servers.ContainerOptions{Image: d.NoShell(t), Cmd: servers.NoShellCmd()}), nil)
+	file := "helper-" + b.Programs()[0].Hash
+	program, err := b.Programs()[0].Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := append([]byte{}, program...)
+	changed[len(changed)/2] ^= 1
+	for what, data := range map[string][]byte{"changed": changed, "longer": append(append([]byte{}, program...), 0), "empty": {}} {
+		if err := st.Put(t.Context(), "/.piremote", file, data); err != nil {
+			t.Fatal(err)
+		}
+		s, r, err := install.Start(t.Context(), st, b, install.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Uploaded {
+			t.Errorf("%s: %+v", what, r)
+		}
+		talk(t, s)
+	}
+}
+
+// Clients that come at the same moment don't disturb each other, whichever has the
+// helper copied first.
+func TestManyClientsWithoutAShellAtTheSameMoment(t *testing.T) {
+	d := servers.StartDockerd(t)
+	b := helpertest.Echo(t)
+	name := d.Run(t, servers.ContainerOptions{Image: d.NoShell(t), Cmd: servers.NoShellCmd()})
+	var all sync.WaitGroup
+	for range 3 {
+		st := starterOn(t, d, name, nil)
+		all.Go(func() {
+			s, _, err := install.Start(t.Context(), st, b, install.Options{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			talk(t, s)
+		})
+	}
+	all.Wait()
+}
+
+// A container or a daemon that can't be reached is no reason for other means.
+func TestStartWhereTheContainerIsGone(t *testing.T) {
+	t.Parallel()
+	d := servers.StartDockerd(t)
+	b := helpertest.Echo(t)
+	for what, end := range map[string]func(t *testing.T, name string){
+		"removed": func(t *testing.T, name string) { t.Helper(); d.Remove(t, name) },
+		"stopped": func(t *testing.T, name string) { t.Helper(); d.Stop(t, name) },
+		"paused":  func(t *testing.T, name string) { t.Helper(); d.Pause(t, name) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			name := d.Run(t, servers.ContainerOptions{})
+			st := starterOn(t, d, name, nil)
+			end(t, name)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, _, err := install.Start(ctx, st, b, install.Options{})
+			if ops.KindOf(err) != ops.KindUnavailable || errors.As(err, new(*install.CannotRunError)) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// The helper ends with its container, and reading says so.
+func TestHelperEndsWithItsContainer(t *testing.T) {
+	d := servers.StartDockerd(t)
+	name := d.Run(t, servers.ContainerOptions{})
+	s, _, err := install.Start(t.Context(), starterOn(t, d, name, nil), helpertest.Echo(t), install.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Stop(t, name)
+	if _, err := io.Copy(io.Discard, s); err != nil {
+		t.Error(err)
+	}
+	if exit, err := s.Wait(t.Context()); ops.KindOf(err) == "" {
+		t.Errorf("%+v, %v", exit, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
