@@ -14,6 +14,14 @@ import (
 // tickets were taken; reads of it wait for earlier changes and hold up later
 // ones; different files never wait for each other. When nothing is under way
 // nothing is remembered. (Hazards MUTQ-01, MUTQ-06.)
+//
+// A path is resolved only to be compared with another: a change that meets no
+// other costs no way to the target. It may be resolved by a later change while
+// its own is under way, so an effect must not redirect the links that its path
+// leads through. A path that can't be resolved might be any file.
+//
+// An effect may change further files with the context that it was given. It is
+// not held up by its own place, so one that names its own file again runs at once.
 type Mutations struct {
 	resolve func(ctx context.Context, path string) (string, error)
 
@@ -60,20 +68,27 @@ type Ticket struct {
 	m      *Mutations
 	path   string
 	writes bool
-	prev   <-chan struct{} // the ticket before has its key
+	prev   <-chan struct{} // the ticket before has its place
 
-	key     string // guarded by m.mu until placed
+	key     string // guarded by m.mu, with keyed
 	keyed   bool
-	placed  chan struct{} // closed when key and place are final
+	placed  chan struct{} // closed when it is known what it waits for
 	done    chan struct{} // closed when the effect has ended
 	release sync.Once
 }
 
 // Do waits for the ticket's turn, runs fn and gives the place up when fn has
 // returned, also when it panics. If ctx ends while it waits, fn doesn't run and
-// ctx's error is returned. An error of resolving the path is returned as it is.
+// ctx's error is returned. So it is with an error of resolving the path, where
+// earlier tickets ask for that.
 func (t *Ticket) Do(ctx context.Context, fn func(ctx context.Context) error) error {
 	defer t.Release()
+	// Whoever waits asks for the key meanwhile, and all of them at a time.
+	if len(t.before(ctx)) > 0 {
+		if err := t.resolveKey(ctx); err != nil {
+			return err
+		}
+	}
 	if err := wait(ctx, t.prev); err != nil {
 		return err
 	}
@@ -89,8 +104,11 @@ func (t *Ticket) Do(ctx context.Context, fn func(ctx context.Context) error) err
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	return fn(ctx)
+	return fn(context.WithValue(ctx, t, true))
 }
+
+// holds reports whether ctx is that of the ticket's own effect.
+func (t *Ticket) holds(ctx context.Context) bool { return ctx.Value(t) != nil }
 
 // Release gives the place up. It may be called more than once.
 func (t *Ticket) Release() {
@@ -118,12 +136,12 @@ func (t *Ticket) settle() {
 	}
 }
 
-// place fixes the ticket's key and returns the earlier tickets that it must
-// wait for. A read with no change before it needs no key and costs nothing.
+// place returns the earlier tickets that the ticket must wait for. Where there
+// are none that could conflict it needs no key and costs nothing.
 func (t *Ticket) place(ctx context.Context) ([]*Ticket, error) {
 	defer t.settle()
-	before := t.before()
-	if len(before) == 0 && !t.writes {
+	before := t.before(ctx)
+	if len(before) == 0 {
 		return nil, nil
 	}
 	for _, o := range append(before, t) {
@@ -144,7 +162,7 @@ func (t *Ticket) place(ctx context.Context) ([]*Ticket, error) {
 }
 
 // before lists the earlier live tickets that could conflict.
-func (t *Ticket) before() []*Ticket {
+func (t *Ticket) before(ctx context.Context) []*Ticket {
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()
 	var before []*Ticket
@@ -152,7 +170,7 @@ func (t *Ticket) before() []*Ticket {
 		if o == t {
 			break
 		}
-		if o.writes || t.writes {
+		if (o.writes || t.writes) && !o.holds(ctx) {
 			before = append(before, o)
 		}
 	}

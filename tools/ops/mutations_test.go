@@ -3,6 +3,8 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"path"
 	"sync"
 	"testing"
@@ -126,20 +128,158 @@ func TestMUTQ06NothingStaysAfterCancelReleaseAndPanic(t *testing.T) {
 }
 
 func TestAnUnresolvablePathIsItsErrorAndHoldsNobodyUp(t *testing.T) {
-	broken := errors.New("no such host")
-	m := ops.NewMutations(func(_ context.Context, p string) (string, error) {
-		if p == "/bad" {
-			return "", broken
-		}
-		return p, nil
-	})
+	m := ops.NewMutations(notBad)
+	end := running(t, m, "/other")
+	defer end()
 	bad := m.Ticket("/bad", true)
 	good := make(chan error, 1)
 	go func() { good <- m.Mutate(t.Context(), "/good", doNothing) }()
-	if err := bad.Do(t.Context(), doNothing); !errors.Is(err, broken) {
+	if err := bad.Do(t.Context(), doNothing); !errors.Is(err, errBad) {
 		t.Errorf("%v", err)
 	}
 	if err := <-good; err != nil {
 		t.Error(err)
 	}
+}
+
+var errBad = errors.New("no such host")
+
+// notBad resolves every path but /bad.
+func notBad(_ context.Context, p string) (string, error) {
+	if p == "/bad" {
+		return "", errBad
+	}
+	return p, nil
+}
+
+// running starts a change that goes on until end is called.
+func running(t *testing.T, m *ops.Mutations, p string) (end func()) {
+	t.Helper()
+	started, stop, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- m.Mutate(t.Context(), p, func(context.Context) error {
+			close(started)
+			<-stop
+			return nil
+		})
+	}()
+	<-started
+	return func() {
+		close(stop)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestMUTQ01APathThatCantBeResolvedMightBeAnyFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := ops.NewMutations(notBad)
+		end := running(t, m, "/bad") // nothing else is under way, so nobody asked
+		good := make(chan error, 1)
+		go func() { good <- m.Mutate(t.Context(), "/good", doNothing) }()
+		synctest.Wait()
+		if len(good) > 0 {
+			t.Error("a change did not wait for one that may be of the same file")
+		}
+		end()
+		if err := <-good; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPathsAreResolvedOnlyToBeCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := map[string]int{}
+		var mu sync.Mutex
+		m := ops.NewMutations(func(_ context.Context, p string) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[p]++
+			return p, nil
+		})
+		count := func(want map[string]int) {
+			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
+			if !maps.Equal(asked, want) {
+				t.Errorf("asked for %v, want %v", asked, want)
+			}
+		}
+		for _, p := range []string{"/a", "/b", "/a"} {
+			if err := m.Mutate(t.Context(), p, doNothing); err != nil {
+				t.Error(err)
+			}
+		}
+		count(map[string]int{})
+		first := running(t, m, "/a")
+		count(map[string]int{})
+		second := running(t, m, "/b")
+		count(map[string]int{"/a": 1, "/b": 1})
+		third := running(t, m, "/c")
+		count(map[string]int{"/a": 1, "/b": 1, "/c": 1})
+		for _, end := range []func(){first, second, third} {
+			end()
+		}
+		if err := m.Mutate(t.Context(), "/d", doNothing); err != nil {
+			t.Error(err)
+		}
+		count(map[string]int{"/a": 1, "/b": 1, "/c": 1})
+	})
+}
+
+// Changes that wait for each other's keys ask for their own meanwhile.
+func TestPathsAreResolvedAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := ops.NewMutations(func(_ context.Context, p string) (string, error) {
+			time.Sleep(time.Second) //nolint:forbidigo // the bubble's clock
+			return p, nil
+		})
+		end := running(t, m, "/first")
+		start := time.Now()
+		var group sync.WaitGroup
+		for i := range 50 {
+			group.Go(func() {
+				if err := m.Mutate(t.Context(), fmt.Sprint("/", i), doNothing); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("50 changes waited %v for paths that take a second each", took)
+		}
+		end()
+	})
+}
+
+func TestMUTQ06AnEffectMayChangeItsOwnFileAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := ops.NewMutations(func(ctx context.Context, p string) (string, error) { return notBad(ctx, path.Clean(p)) })
+		for _, p := range []string{"/f", "/bad"} {
+			ran := 0
+			err := m.Mutate(t.Context(), p, func(ctx context.Context) error {
+				return m.Mutate(ctx, "/x/.."+p, func(ctx context.Context) error {
+					ran++
+					return m.Mutate(ctx, "/f", func(context.Context) error { ran++; return nil })
+				})
+			})
+			if err != nil || ran != 2 || !m.Idle() {
+				t.Errorf("%s: %v, ran %d, idle %v", p, err, ran, m.Idle())
+			}
+		}
+		// With another's context it waits as anybody does.
+		end := running(t, m, "/f")
+		other := make(chan error, 1)
+		go func() { other <- m.Mutate(t.Context(), "/f", doNothing) }()
+		synctest.Wait()
+		if len(other) > 0 {
+			t.Error("a change of the same file did not wait")
+		}
+		end()
+		if err := <-other; err != nil {
+			t.Error(err)
+		}
+	})
 }
