@@ -4,6 +4,9 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/install"
 )
 
 // Options says which container and folder to open. Only Container is required.
@@ -38,6 +41,12 @@ type Options struct {
 	Dial func(ctx context.Context, host string) (net.Conn, error)
 	// Timeout bounds each request to the daemon that is not a command; 0 means 15 s.
 	Timeout time.Duration
+	// Helper says whether the helper is used; the zero value is helper.Auto.
+	// Helpers are the programs to be carried into the container, and Lease is how
+	// long commands go on there when the connection is lost.
+	Helper  helper.Policy
+	Helpers install.Bundle
+	Lease   time.Duration
 	// Notice takes sentences for the user that are no errors, such as that the
 	// container was restarted; it may be called from any goroutine. Nil drops them.
 	Notice func(string)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/piremote/piremote/backends/helper/remote"
 	"github.com/piremote/piremote/backends/internal/posix"
 	"github.com/piremote/piremote/tools/ops"
 )
@@ -16,6 +17,7 @@ type Workspace struct {
 	daemon daemon
 	set    ops.Set
 	close  func(ctx context.Context) error
+	helper *remote.Workspace // nil in the agentless mode
 }
 
 // Open pins a running container and its folder. What is not there or does not
@@ -76,6 +78,10 @@ func open(ctx context.Context, o Options, r *runner, s state) (*Workspace, error
 	root := o.Root
 	if root == "" {
 		root = dir
+	}
+	w, err := openHelper(ctx, o, r, s, dir, root)
+	if w != nil || err != nil {
+		return w, err
 	}
 	r.target.label = "docker://" + s.Name + strings.TrimSuffix(dir, "/")
 	po := posix.Options{Runner: r, Dir: dir, Root: root, Label: r.target.label, Backend: "docker", Shell: o.ShellPath}

@@ -13,10 +13,23 @@ const (
 	// Serve speaks the protocol on the standard streams. The argument after it
 	// is the random marker of this start.
 	Serve = "serve"
+	// Reside is the process of a session that outlives its connections; Serve
+	// starts it, with a socket as its standard input.
+	Reside = "reside"
 	// Supervise watches over one command after another; see package supervisor.
 	Supervise = "supervise"
 	// Version prints VersionLine and nothing else.
 	Version = "version"
+)
+
+// Policy says whether the helper is used on a target.
+type Policy string
+
+// The policies; the zero value means Auto.
+const (
+	Auto    Policy = "auto"    // where it runs; elsewhere other means, and a notice why
+	Require Policy = "require" // opening fails where it does not run
+	Never   Policy = "never"
 )
 
 // VersionLine is what a program for a system and an architecture, as Go names

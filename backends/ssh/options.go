@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/install"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -57,8 +59,16 @@ type Options struct {
 	Password func(ctx context.Context) (string, error)
 	// ShellPath is the POSIX shell on the host; empty means /bin/sh.
 	ShellPath string
-	// Files says what carries files; the zero value is FilesSFTP.
+	// Files says what carries files; the zero value is FilesSFTP. Behind a helper
+	// it means nothing.
 	Files FilesBy
+
+	// Helper says whether the helper is used; the zero value is helper.Auto.
+	// Helpers are the programs to be carried to the host, and Lease is how long
+	// commands go on there when the connection is lost.
+	Helper  helper.Policy
+	Helpers install.Bundle
+	Lease   time.Duration
 	// Notice receives warnings, a sentence each, from any goroutine; nil drops
 	// them.
 	Notice func(string)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/piremote/piremote/backends/helper/remote"
 	"github.com/piremote/piremote/backends/internal/posix"
 	"github.com/piremote/piremote/tools/ops"
 )
@@ -17,6 +18,7 @@ import (
 type Workspace struct {
 	options    Options
 	connection *connection
+	helper     *remote.Workspace // nil in the agentless mode; then what follows counts
 	clients    *sftpClients  // nil if there is no SFTP server, or it is not wanted
 	engine     *posix.Engine // nil if there is no shell
 	noShell    error         // why
@@ -53,9 +55,12 @@ func (o Options) checkFolders() error {
 	return nil
 }
 
-// start connects, and looks for a shell and an SFTP server at the same time.
+// start connects, and starts the helper; without it, it looks for a shell and an SFTP server at the same time.
 func (w *Workspace) start(ctx context.Context) error {
 	if _, err := w.connection.get(ctx); err != nil {
+		return err
+	}
+	if done, err := w.startHelper(ctx); done || err != nil {
 		return err
 	}
 	dir, root := w.options.Dir, w.options.Root
@@ -173,7 +178,12 @@ func (w *Workspace) home(ctx context.Context) (string, error) {
 }
 
 // Set returns the operations on the folder. They are valid until Close.
-func (w *Workspace) Set() ops.Set { return w.main.set() }
+func (w *Workspace) Set() ops.Set {
+	if w.helper != nil {
+		return w.helper.Set()
+	}
+	return w.main.set()
+}
 
 // DialUnix connects to a socket on the host, for services such as Docker that
 // listen there. network is unix or tcp. The connection ends with the workspace.
@@ -198,6 +208,9 @@ func (w *Workspace) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var err error
+	if w.helper != nil {
+		err = w.helper.Close()
+	}
 	if w.engine != nil {
 		err = w.engine.Close(ctx)
 	}

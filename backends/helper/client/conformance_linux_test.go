@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -60,7 +61,7 @@ func helper(tb testing.TB, cache string) func(context.Context) (io.ReadWriteClos
 				In: theirs, Out: theirs, Env: []string{"PATH=/usr/bin:/bin"}, Home: "/", Self: self,
 				Supervisor: self, SupervisorArgs: []string{"supervise"}, Cache: cache,
 			})
-			if err != nil {
+			if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF) {
 				tb.Log("the helper ended: ", err)
 			}
 		})

@@ -57,7 +57,7 @@ func (c *conn) greeted(ctx context.Context) (wire.Welcome, error) {
 		c.welcome <- w
 		return w, nil
 	case <-c.over:
-		return wire.Welcome{}, c.err
+		return wire.Welcome{}, c.lost()
 	case <-ctx.Done():
 		return wire.Welcome{}, context.Cause(ctx)
 	}

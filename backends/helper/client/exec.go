@@ -32,36 +32,21 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 	return f.end(ctx, err)
 }
 
-// again returns a connection to the session that the command belongs to. Until
-// the time given it is tried again and again.
+// again returns a connection to the session that the command belongs to, trying
+// until the time given.
 func (s shell) again(ctx context.Context, until time.Time, lost error) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	for {
-		c, err := s.conn(ctx)
-		if err == nil {
-			w, err := c.greeted(ctx)
-			if err == nil && !w.Resumed {
-				return nil, s.unknown(lost)
-			}
-			return c, err
-		}
-		if s.options.Lease <= 0 || ops.KindOf(err) != ops.KindUnavailable || errors.Is(err, errClosed) {
-			return nil, s.unknown(errors.Join(lost, err))
-		}
-		timer := time.NewTimer(retryPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, s.unknown(errors.Join(lost, err))
-		}
+	c, err := s.persist(ctx)
+	if err != nil {
+		return nil, s.unknown(errors.Join(lost, err))
 	}
+	w, err := c.greeted(ctx)
+	if err == nil && !w.Resumed {
+		return nil, s.unknown(lost)
+	}
+	return c, err
 }
-
-// retryPause is how long a client with a lease waits before it tries again to
-// reach a target.
-const retryPause = 2 * time.Second
 
 // follower delivers the output of one command.
 type follower struct {

@@ -13,7 +13,7 @@ type Options struct {
 	// and for further ones; an error with ops.KindUnavailable may be tried again.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
-	Label   string // of the workspace, such as ssh://user@host/dir
+	Label   string // of the target, such as ssh://user@host; a workspace's ends in its folder
 	Backend string
 	// Dir is the working folder and Root the confinement root: absolute, below ~,
 	// or empty for the home and for Dir.

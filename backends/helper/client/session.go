@@ -249,7 +249,7 @@ func (s *session) ask(ctx context.Context, change string) (wire.AskReply, error)
 	defer cancel()
 	var reply wire.AskReply
 	for {
-		c, err := s.conn(ctx)
+		c, err := s.persist(ctx)
 		if err != nil {
 			return reply, err
 		}
@@ -260,8 +260,30 @@ func (s *session) ask(ctx context.Context, change string) (wire.AskReply, error)
 	}
 }
 
-// askLimit bounds the asking, with the connecting before it.
-const askLimit = 60 * time.Second
+const (
+	// askLimit bounds the asking, with the connecting before it.
+	askLimit = 30 * time.Second
+	// retryPause is the time between two tries to reach a target again.
+	retryPause = time.Second
+)
+
+// persist is conn that tries again and again while the target can't be reached,
+// until ctx ends.
+func (s *session) persist(ctx context.Context) (*conn, error) {
+	for {
+		c, err := s.conn(ctx)
+		if err == nil || ops.KindOf(err) != ops.KindUnavailable || errors.Is(err, errClosed) {
+			return c, err
+		}
+		timer := time.NewTimer(retryPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, err
+		}
+	}
+}
 
 // explain makes the error of a call what the contract says.
 func (s *session) explain(err error) error {
@@ -269,10 +291,10 @@ func (s *session) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errLost):
-		return s.transport(ops.KindUnavailable, err, "%s", s.lostText(err))
 	case errors.As(err, &refused):
 		return refused.Err(s.options.Label)
+	case errors.Is(err, errLost):
+		return s.transport(ops.KindUnavailable, err, "%s", s.lostText(err))
 	case errors.Is(err, wire.ErrProtocol):
 		return s.transport(ops.KindProtocol, err, "%s: %v", s.options.Label, err)
 	}

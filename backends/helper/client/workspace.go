@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/piremote/piremote/backends/helper/wire"
@@ -91,7 +92,7 @@ func (v *view) set() ops.Set {
 	f, o := files{v}, v.options
 	return ops.Set{
 		Target: ops.Target{
-			Label: o.Label, Backend: o.Backend, OS: v.workspace.welcome.OS, Home: v.workspace.welcome.Home,
+			Label: o.Label + strings.TrimSuffix(v.opened.Dir, "/"), Backend: o.Backend, OS: v.workspace.welcome.OS, Home: v.workspace.welcome.Home,
 			Dir: v.opened.Dir, Root: v.opened.Root, Weaker: v.opened.Weaker,
 		},
 		Read: f, Write: f, Edit: f, Ls: f, Find: f, Grep: f, Bash: shell{v}, PowerShell: shell{v},

@@ -178,4 +178,4 @@ func (js *jobs) ended(j *job) {
 }
 
 // errEnding is the error of what is asked for while the session ends.
-var errEnding = errors.New("the session is ending")
+var errEnding = &ops.TransportError{Kind: ops.KindUnavailable, Target: "helper", Msg: "the session is ending"}

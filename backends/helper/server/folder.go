@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/piremote/piremote/backends/helper/wire"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -28,7 +26,7 @@ type folder struct {
 	path     string
 	handle   *os.File // of the folder
 	lock     *os.File
-	listener *net.UnixListener
+	listener *os.File
 }
 
 // Names in a session's folder.
@@ -43,8 +41,7 @@ const (
 const (
 	claimLimit = 5 * time.Second // for the process before to go
 	claimPoll  = 20 * time.Millisecond
-	staleAfter = 24 * time.Hour         // nobody asks any more what became of a change
-	callLimit  = 500 * time.Millisecond // for a socket of the same machine
+	staleAfter = 24 * time.Hour // nobody asks any more what became of a change
 )
 
 // validName reports whether a session may have this name: it is one of a file.
@@ -114,12 +111,8 @@ func (f *folder) open(s *session, resume bool) (err error) {
 	if err := os.Remove(filepath.Join(f.path, socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: socketIn(f.handle), Net: "unix"})
-	if err != nil {
-		return err
-	}
-	f.listener.SetUnlinkOnClose(false)
-	return nil
+	f.listener, err = listenUnix(socketIn(f.handle))
+	return err
 }
 
 // private refuses a folder that others may have a hand in.
@@ -176,7 +169,7 @@ func socketIn(dir *os.File) string {
 }
 
 // callSession connects to the process that has a session.
-func callSession(cache, name string) (*net.UnixConn, error) {
+func callSession(cache, name string) (*os.File, error) {
 	if cache == "" {
 		return nil, fs.ErrNotExist
 	}
@@ -188,19 +181,13 @@ func callSession(cache, name string) (*net.UnixConn, error) {
 	if err := private(dir); err != nil {
 		return nil, err
 	}
-	d := net.Dialer{Timeout: callLimit}
-	c, err := d.Dial("unix", socketIn(dir))
-	if err != nil {
-		return nil, err
-	}
-	socket, _ := c.(*net.UnixConn)
-	return socket, nil
+	return dialUnix(socketIn(dir))
 }
 
 // listen takes connections of other processes of the same account.
 func (s *session) listen() {
 	for {
-		c, err := s.folder.listener.AcceptUnix()
+		c, err := accept(s.folder.listener)
 		if err != nil {
 			return // it was closed
 		}
@@ -219,26 +206,6 @@ func (s *session) listen() {
 	}
 }
 
-// sameAccount refuses a peer of another account.
-func sameAccount(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var cred *unix.Ucred
-	var cerr error
-	if err := raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return err
-	}
-	if cerr != nil {
-		return cerr
-	}
-	if int(cred.Uid) != os.Geteuid() {
-		return fmt.Errorf("%w: the peer is of another account", wire.ErrProtocol)
-	}
-	return nil
-}
-
 // release gives the session up. After a goodbye nobody will ask about it.
 func (f *folder) release(goodbye bool) error {
 	var err error
@@ -252,10 +219,7 @@ func (f *folder) release(goodbye bool) error {
 }
 
 func (f *folder) close() {
-	if f.listener != nil {
-		_ = f.listener.Close()
-	}
-	for _, file := range []*os.File{f.lock, f.handle} {
+	for _, file := range []*os.File{f.listener, f.lock, f.handle} {
 		if file != nil {
 			_ = file.Close()
 		}

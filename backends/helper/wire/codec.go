@@ -101,11 +101,13 @@ func (c *codec) time(v *time.Time) {
 	}
 	set := !v.IsZero()
 	c.bool(&set)
-	if set {
-		c.int64(&sec)
-		c.int64(&nsec)
-		*v = time.Unix(sec, nsec)
+	if !set {
+		*v = time.Time{}
+		return
 	}
+	c.int64(&sec)
+	c.int64(&nsec)
+	*v = time.Unix(sec, nsec)
 }
 
 // length moves the length of something whose elements take at least a byte each.
@@ -174,7 +176,11 @@ func (c *codec) pairs(v *map[string]string) {
 		return 1
 	})
 	list(c, &all, func(p *pair) { c.string(&p.key); c.string(&p.value) })
-	if c.decoding && len(all) > 0 {
+	if !c.decoding {
+		return
+	}
+	*v = nil
+	if len(all) > 0 {
 		*v = make(map[string]string, len(all))
 		for _, p := range all {
 			(*v)[p.key] = p.value

@@ -1,0 +1,49 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/client"
+	"github.com/piremote/piremote/backends/helper/remote"
+	"github.com/piremote/piremote/backends/helper/install"
+)
+
+// carryLimit is how long the helper may take to be carried and started.
+const carryLimit = time.Minute
+
+// openHelper opens the workspace behind a helper. It returns nil where the
+// agentless mode has to do, and says why if the helper was wanted.
+func openHelper(ctx context.Context, o Options, r *runner, s state, dir, root string) (*Workspace, error) {
+	label := "docker://" + s.Name
+	bounded, cancel := context.WithTimeout(ctx, carryLimit)
+	defer cancel()
+	h, reason, err := remote.Open(bounded, remote.Options{
+		Policy: o.Helper, Bundle: o.Helpers, Exec: starter{r}, Target: label,
+		Client: client.Options{Label: label, Backend: "docker", Dir: dir, Root: root, Lease: o.Lease},
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && o.Helper != helper.Require {
+		reason, err = fmt.Sprintf("it did not start within %v", carryLimit), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if h != nil {
+		return &Workspace{daemon: r.daemon, set: h.Set(), close: func(context.Context) error { return h.Close() }, helper: h}, nil
+	}
+	if o.Helper != helper.Never && o.Notice != nil {
+		o.Notice(label + ": working without the helper: " + reason)
+	}
+	return nil, nil
+}
+
+// Helper returns how the helper was started, if it is used.
+func (w *Workspace) Helper() (install.Report, bool) {
+	if w.helper == nil {
+		return install.Report{}, false
+	}
+	return w.helper.Report(), true
+}
