@@ -31,7 +31,7 @@ func (m marker) String() string { return m[0] + m[1] }
 // package, hashes and the marker.
 func argv(b Bundle, m marker, word string) []string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "p_a=%s;p_b=%s;p_c=%s;p_h=;case $(uname -s 2>/dev/null)/$(uname -m 2>/dev/null) in ", m[0], m[1], word)
+	fmt.Fprintf(&s, "p_a=%s;p_b=%s;p_c=%s;p_h=;p_s=$(uname -s -m 2>/dev/null);case $p_s in ", m[0], m[1], word)
 	for _, p := range b.programs {
 		fmt.Fprintf(&s, "%s) p_o=%s;p_k=%s;p_h=%s;p_z=%d;p_n=%d;p_v=%q ;; ",
 			machine(p), p.OS, p.Arch, p.Hash, len(p.packed), p.Size, helper.VersionLine(p.OS, p.Arch))
@@ -46,7 +46,7 @@ func machine(p Program) string {
 	names := map[string][]string{"amd64": {"x86_64", "amd64"}, "arm64": {"aarch64", "arm64"}}[p.Arch]
 	patterns := make([]string, len(names))
 	for i, name := range names {
-		patterns[i] = "Linux/" + name
+		patterns[i] = `"Linux ` + name + `"`
 	}
 	return strings.Join(patterns, "|")
 }

@@ -97,13 +97,13 @@ func TestArchitectures(t *testing.T) {
 	t.Run("a machine without a helper", func(t *testing.T) {
 		_, env := home(t)
 		_, _, err := install.Start(t.Context(), &machineExec{env: env}, bundleOf(t, program, other), install.Options{})
-		cannot(t, err, "there is no helper for Linux on ")
+		cannot(t, err, "there is no helper for Linux ")
 	})
 	t.Run("another system", func(t *testing.T) {
 		env := withTools(t, "sha256sum head gzip")
-		fake(t, env, "uname", `case $1 in -s) echo SunOS ;; *) echo sparc ;; esac`)
+		fake(t, env, "uname", `echo SunOS sparc`)
 		_, _, err := install.Start(t.Context(), &machineExec{env: env}, helpertest.Echo(t), install.Options{})
-		cannot(t, err, "there is no helper for SunOS on sparc")
+		cannot(t, err, "there is no helper for SunOS sparc")
 	})
 	// The machine says that it is what it is not: the loader's words are told, and
 	// no second folder is filled with what does not run.

@@ -1,8 +1,8 @@
 # Becomes the helper, after it was found or has come in. The lines before this one
 # set p_a and p_b, the halves of the marker, so that an echo of this text is no
-# marker; p_c, the word that the helper is started with; and for a machine that
-# there is a helper for: p_o and p_k, its system and architecture, p_h, the hash,
-# p_z and p_n, the packed and the plain size, and p_v, what the program says.
+# marker; p_c, the word that the helper is started with; p_s, the system and the
+# machine; and if there is a helper for them: p_o and p_k, what they are called, p_h,
+# the hash, p_z and p_n, the packed and the plain size, and p_v, what it says.
 set -f
 p_u=$(umask)
 umask 077
@@ -107,11 +107,14 @@ p_safe() {
 	esac
 }
 
-# p_sum is true if the file $1 has the hash.
+# p_sum is true if a tool of the target says that the file $1 has the hash $2.
 p_sum() {
-	case "$($p_q <"$1" 2>/dev/null)" in
-	*"$p_h"*) return 0 ;;
-	esac
+	for p_x in "sha256sum" "busybox sha256sum" "openssl dgst -sha256" "shasum -a 256"
+	do
+		case "$($p_x <"$1" 2>/dev/null)" in
+		*"$2"*) return 0 ;;
+		esac
+	done
 	return 1
 }
 
@@ -138,7 +141,7 @@ p_go() {
 p_find() {
 	[ -e "$p_f" ] || [ -h "$p_f" ] || return 1
 	p_safe || return 1
-	p_sum "$p_f" || p_note "holds a helper that was changed" || return 1
+	p_sum "$p_f" "$p_h" || p_note "holds a helper that was changed" || return 1
 	p_runs "$p_f" || p_note "does not let the helper run: $p_e" || return 1
 	p_go kept
 }
@@ -187,7 +190,7 @@ p_need() {
 	case $(echo ok | gzip -c 2>/dev/null | gzip -dc 2>/dev/null) in ok) p_g=gzip ;; esac
 	p_say need "$p_o" "$p_k" "$p_g"
 	p_fill
-	p_sum "$p_t" || p_note "did not take the helper: ${p_e:-what came in has another hash}" || return 1
+	p_sum "$p_t" "$p_h" || p_note "did not take the helper: ${p_e:-what came in has another hash}" || return 1
 	chmod 500 "$p_t"
 	if p_runs "$p_t"
 	then
@@ -209,8 +212,8 @@ p_try() {
 
 # p_each tries the folders in turn.
 p_each() {
-	p_x=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-	p_try "$1" "${p_x:+$p_x/piremote}" ||
+	p_y=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+	p_try "$1" "${p_y:+$p_y/piremote}" ||
 		p_try "$1" "${HOME:+$HOME/.piremote}" ||
 		p_try "$1" "${XDG_RUNTIME_DIR:+$XDG_RUNTIME_DIR/piremote}" ||
 		p_try "$1" "/var/tmp/piremote-$p_i" ||
@@ -219,24 +222,13 @@ p_each() {
 }
 
 case $p_h in
-"") p_no "there is no helper for $(uname -s 2>/dev/null) on $(uname -m 2>/dev/null)" ;;
+"") p_no "there is no helper for ${p_s:-a system that does not say its name}" ;;
 esac
 case $p_i in
 "") p_no "the program id is not there, so that nothing is known of owners" ;;
 esac
-p_q=
-for p_x in "sha256sum" "busybox sha256sum" "openssl dgst -sha256" "shasum -a 256"
-do
-	case "$(echo | $p_x 2>/dev/null)" in
-	*01ba4719c80b6fe911b091a7c05124b64eeece964e09c058ef8f9805daca546b*)
-		p_q=$p_x
-		break
-		;;
-	esac
-done
-case $p_q in
-"") p_no "none of sha256sum, busybox, openssl and shasum is there to hash the helper" ;;
-esac
 p_each find
+p_sum /dev/null e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 ||
+	p_no "none of sha256sum, busybox, openssl and shasum is there to hash the helper"
 p_each put
 p_no no folder can hold the helper
