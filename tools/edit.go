@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/piremote/piremote/tools/ops"
+	"github.com/piremote/piremote/tools/ops/steps"
 	"github.com/piremote/piremote/tools/schema"
-	"github.com/piremote/piremote/tools/textedit"
 	"github.com/piremote/piremote/tools/tool"
 )
 
@@ -75,54 +76,49 @@ func newEdit(w workspace, _ Options) (tool.Tool, error) {
 }
 
 func (t editTool) edit(ctx context.Context, call tool.Call, p EditParams) (tool.Result, error) {
-	var content []byte
-	abs, used, err := t.locate(ctx, p.Path, call.Scope, false, func(abs string) (err error) {
-		content, err = t.set.Edit.ReadFile(ctx, abs, maxEditBytes)
-		return err
-	})
-	if err != nil {
-		return tool.Result{}, fileError("edit", p.Path, err)
-	}
-	if used == "" {
-		return t.apply(ctx, abs, used, content, p)
-	}
-	// The call's place is that of the exact name; this is another file, read again in its own place.
-	var result tool.Result
-	err = t.set.Mutations.Mutate(ctx, abs, func(ctx context.Context) (err error) {
-		if content, err = t.set.Edit.ReadFile(ctx, abs, maxEditBytes); err != nil {
-			return fileError("edit", used, err)
-		}
-		result, err = t.apply(ctx, abs, used, content, p)
-		return err
-	})
-	return result, err
-}
-
-func (t editTool) apply(ctx context.Context, abs, used string, content []byte, p EditParams) (tool.Result, error) {
-	edits := make([]textedit.Edit, len(p.Edits))
+	req := ops.EditRequest{Limit: maxEditBytes, Edits: make([]ops.Replacement, len(p.Edits))}
 	for i, e := range p.Edits {
-		edits[i] = textedit.Edit{Old: e.OldText, New: e.NewText}
+		req.Edits[i] = ops.Replacement{Old: e.OldText, New: e.NewText}
 	}
-	outcome, err := textedit.Apply(show(or(used, p.Path)), content, edits)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	var report ops.WriteReport
-	report, err = t.set.Edit.WriteFile(ctx, abs, outcome.Bytes)
-	if err != nil {
+	var report ops.EditReport
+	_, used, err := t.locate(ctx, p.Path, call.Scope, false, func(abs, used string) error {
+		edit := func(ctx context.Context) (err error) {
+			req.Name = show(or(used, p.Path))
+			report, err = t.editFile(ctx, abs, req)
+			return err
+		}
+		if used == "" {
+			return edit(ctx)
+		}
+		// The call's place is that of the exact name; this is another file.
+		return t.set.Mutations.Mutate(ctx, abs, edit)
+	})
+	var mismatch *ops.MismatchError
+	switch {
+	case errors.As(err, &mismatch):
+		return tool.Result{}, mismatch
+	case err != nil:
 		return tool.Result{}, fileError("edit", p.Path, err)
 	}
 	result := tool.TextResult(fmt.Sprintf("Successfully replaced %s in %s.",
-		plural(int64(len(edits)), "block", "blocks"), show(or(used, p.Path))))
+		plural(int64(len(p.Edits)), "block", "blocks"), show(or(used, p.Path))))
 	result.Details = EditDetails{
-		Path: report.Path, Used: used, Diff: outcome.Diff, Patch: outcome.Patch,
-		FirstChangedLine: outcome.FirstChangedLine, Tolerant: outcome.Tolerant, InPlace: report.InPlace,
+		Path: report.Path, Used: used, Diff: report.Diff, Patch: report.Patch,
+		FirstChangedLine: report.FirstChangedLine, Tolerant: report.Tolerant, InPlace: report.InPlace,
 	}
 	result.Effects = []tool.Effect{{
 		Workspace: t.set.Target.Label, Operation: "edit", Path: report.Path,
-		Before: digest(content), After: digest(outcome.Bytes),
+		Before: report.Before, After: report.After,
 	}}
 	return result, nil
+}
+
+// editFile edits a file, in one step where the workspace can.
+func (t editTool) editFile(ctx context.Context, abs string, req ops.EditRequest) (ops.EditReport, error) {
+	if e, ok := t.set.Edit.(ops.Editor); ok {
+		return e.EditFile(ctx, abs, req)
+	}
+	return steps.EditFile(ctx, t.set.Edit, abs, req)
 }
 
 // prepareEdit accepts the shapes that models and older transcripts use: edits

@@ -43,6 +43,12 @@ func faultCases() []faultCase {
 		{name: "write alternative", tool: "write", args: `{"path":"@a.txt","content":"new\n"}`, names: "@a.txt"},
 		{name: "edit", tool: "edit", args: `{"path":"a.txt","edits":[{"oldText":"one","newText":"1"},{"oldText":"two","newText":"2"}]}`, names: "a.txt"},
 		{name: "edit alternative", tool: "edit", args: `{"path":"@a.txt","edits":[{"oldText":"one","newText":"1"}]}`, names: "a.txt"},
+		{name: "write plain", tool: "write", plain: true, args: `{"path":"a.txt","content":"new\n"}`, names: "a.txt"},
+		{name: "write new plain", tool: "write", plain: true, args: `{"path":"fresh.txt","content":"new\n"}`, names: "fresh.txt"},
+		{name: "write with folders plain", tool: "write", plain: true, args: `{"path":"x/y/z.txt","content":"new\n"}`, names: "x/y/z.txt"},
+		{name: "write alternative plain", tool: "write", plain: true, args: `{"path":"@a.txt","content":"new\n"}`, names: "@a.txt"},
+		{name: "edit plain", tool: "edit", plain: true, args: `{"path":"a.txt","edits":[{"oldText":"one","newText":"1"},{"oldText":"two","newText":"2"}]}`, names: "a.txt"},
+		{name: "edit alternative plain", tool: "edit", plain: true, args: `{"path":"@a.txt","edits":[{"oldText":"one","newText":"1"}]}`, names: "a.txt"},
 		{name: "bash", tool: "bash", args: `{"command":"echo out"}`, names: "/ws"},
 		{name: "powershell", tool: "powershell", args: `{"command":"echo out"}`, names: "/ws"},
 		{
@@ -81,6 +87,7 @@ func (c faultCase) run(t *testing.T, set ops.Set) (text string, failed bool, err
 	set.PowerShell = asPOSIX{t, set.Bash}
 	if c.plain {
 		set.Read, set.Grep, set.Find = plainRead{set.Read}, plainGrep{set.Grep}, plainFind{set.Find}
+		set.Write, set.Edit = plainWrite{set.Write}, plainEdit{set.Edit}
 	}
 	list, err := tools.New(set, []string{c.tool}, tools.Options{})
 	if err != nil {
@@ -92,9 +99,11 @@ func (c faultCase) run(t *testing.T, set ops.Set) (text string, failed bool, err
 }
 
 type (
-	plainRead struct{ ops.ReadOperations }
-	plainGrep struct{ ops.GrepOperations }
-	plainFind struct{ ops.FindOperations }
+	plainRead  struct{ ops.ReadOperations }
+	plainWrite struct{ ops.WriteOperations }
+	plainEdit  struct{ ops.EditOperations }
+	plainGrep  struct{ ops.GrepOperations }
+	plainFind  struct{ ops.FindOperations }
 )
 
 // Each operation that a tool calls fails once, at each of its calls. The failure
@@ -119,7 +128,7 @@ func TestEachOperationFailsOnce(t *testing.T) {
 				for _, after := range []bool{false, true} {
 					// Nothing breaks behind a call that failed itself. An effect that
 					// happened is an error only where nobody knows that it did.
-					if after && made.Err != nil || after && made.Op == opstest.OpWriteFile && ops.KindOf(err) != ops.KindOutcomeUnknown {
+					if after && made.Err != nil || after && writes(made.Op) && ops.KindOf(err) != ops.KindOutcomeUnknown {
 						continue
 					}
 					total++
@@ -135,6 +144,11 @@ func TestEachOperationFailsOnce(t *testing.T) {
 	for _, missing := range uncovered(covered) {
 		t.Errorf("no fault was put into %s", missing)
 	}
+}
+
+// writes reports whether an operation changes a file.
+func writes(op opstest.Op) bool {
+	return op == opstest.OpWriteFile || op == opstest.OpEditFile || op == opstest.OpWriteTree
 }
 
 // injected are the errors that an operation may return.
@@ -187,7 +201,7 @@ func (c faultCase) strike(t *testing.T, f opstest.Fault) {
 		delete(after, "x/")
 		delete(after, "x/y/")
 	}
-	if f.Op == opstest.OpWriteFile && f.After {
+	if writes(f.Op) && f.After {
 		return // done, and said to be unknown
 	}
 	if d := cmp.Diff(before, after); d != "" {
@@ -200,6 +214,7 @@ func uncovered(covered map[string]map[opstest.Op]bool) []string {
 	methods := map[string]opstest.Op{
 		"Access": opstest.OpAccess, "ReadFile": opstest.OpReadFile, "ReadWindow": opstest.OpReadWindow, "Open": opstest.OpOpen,
 		"MkdirAll": opstest.OpMkdirAll, "WriteFile": opstest.OpWriteFile, "Stat": opstest.OpStat, "ReadDir": opstest.OpReadDir, "Exec": opstest.OpExec,
+		"EditFile": opstest.OpEditFile, "WriteTree": opstest.OpWriteTree,
 	}
 	unused := map[string]bool{
 		"edit Access": true, // ReadFile refuses what Access would, in one way there and back
@@ -211,7 +226,14 @@ func uncovered(covered map[string]map[opstest.Op]bool) []string {
 			ops.ReadOperations
 			ops.WindowReader
 		}](),
-		"write": reflect.TypeFor[ops.WriteOperations](), "edit": reflect.TypeFor[ops.EditOperations](),
+		"write": reflect.TypeFor[interface {
+			ops.WriteOperations
+			ops.TreeWriter
+		}](),
+		"edit": reflect.TypeFor[interface {
+			ops.EditOperations
+			ops.Editor
+		}](),
 		"bash": reflect.TypeFor[ops.BashOperations](), "powershell": reflect.TypeFor[ops.PowerShellOperations](),
 		"grep": reflect.TypeFor[interface {
 			ops.GrepOperations

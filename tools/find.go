@@ -61,7 +61,7 @@ func (t findTool) execute(ctx context.Context, call tool.Call, p FindParams, _ t
 	var list *lister
 	var report ops.SearchReport
 	results := 0
-	abs, used, err := t.locate(ctx, orDot(p.Path), call.Scope, true, func(abs string) (err error) {
+	abs, used, err := t.locate(ctx, orDot(p.Path), call.Scope, true, func(abs, _ string) (err error) {
 		list, results = newLister(), 0
 		report, err = t.glob(ctx, ops.GlobRequest{Root: t.root(call.Scope), Path: abs, Pattern: p.Pattern, Limit: limit},
 			func(name string) bool {

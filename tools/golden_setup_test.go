@@ -47,6 +47,7 @@ type setup struct {
 	faults  []opstest.Fault
 	exit    []func(*ops.Exit)
 	plain   bool
+	inSteps bool // without the abilities that change a file
 	abort   bool
 }
 
@@ -197,7 +198,7 @@ func faults(name string) map[string]error {
 		return &ops.TransportError{Kind: k, Target: "ssh://host", Msg: msg}
 	}
 	return map[string]error{
-		"no-space": file(ops.ErrNoSpace), "read-only": file(ops.ErrReadOnly), "changed": file(ops.ErrChanged),
+		"no-space": file(ops.ErrNoSpace), "no-space-below": &ops.TreeError{Err: file(ops.ErrNoSpace)}, "read-only": file(ops.ErrReadOnly), "changed": file(ops.ErrChanged),
 		"too-large": file(ops.ErrTooLarge), "permission": file(fs.ErrPermission), "loop": file(ops.ErrLoop),
 		"io":          file(fmt.Errorf("input/output error")),
 		"unavailable": way(ops.KindUnavailable, "ssh://host can't be reached: connection refused."),
@@ -216,6 +217,10 @@ func (s *setup) operations() ops.Set {
 		set.Read = struct{ ops.ReadOperations }{set.Read}
 		set.Grep = struct{ ops.GrepOperations }{set.Grep}
 		set.Find = struct{ ops.FindOperations }{set.Find}
+	}
+	if s.plain || s.inSteps {
+		set.Edit = struct{ ops.EditOperations }{set.Edit}
+		set.Write = struct{ ops.WriteOperations }{set.Write}
 	}
 	return set
 }

@@ -41,6 +41,9 @@ var update = flag.Bool("update", false, "write the golden files")
 //   - after/NAME, what files are new or changed; gone/NAME, what are no more. If
 //     there are none, nothing was changed.
 //
+// Edit and write run in one step and in several; one with faults runs in the way
+// that calls what fails.
+//
 // A text that does not end in a line feed has "<no line feed>" behind it. One
 // with bytes that a reader can't see is written as a Go string. The middle of a
 // long one is left out, and its hash is there instead.
@@ -52,18 +55,33 @@ func TestGolden(t *testing.T) {
 		}
 		for _, file := range files {
 			t.Run(name+"/"+strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-				golden(t, name, file)
+				archive, err := txtar.ParseFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, inSteps := range ways(name, string(archive.Comment)) {
+					golden(t, name, file, archive, inSteps)
+				}
 			})
 		}
 	}
 }
 
-func golden(t *testing.T, name, file string) {
-	t.Helper()
-	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
+// ways says whether a golden runs with the abilities that change a file hidden,
+// so that it is changed in several steps.
+func ways(name, comment string) (inSteps []bool) {
+	switch {
+	case name != "edit" && name != "write":
+		return []bool{false}
+	case !strings.Contains(comment, "$ fault ") && !strings.Contains(comment, "$ lost "):
+		return []bool{false, true}
+	default:
+		return []bool{!strings.Contains(comment, string(opstest.OpEditFile)) && !strings.Contains(comment, string(opstest.OpWriteTree))}
 	}
+}
+
+func golden(t *testing.T, name, file string, archive *txtar.Archive, inSteps bool) {
+	t.Helper()
 	m := opstest.NewMemory(opstest.Options{})
 	t.Cleanup(func() { _ = m.Close() })
 	var arguments json.RawMessage
@@ -81,6 +99,7 @@ func golden(t *testing.T, name, file string) {
 		t.Fatal("there is no call")
 	}
 	s := newSetup(t, m, string(archive.Comment))
+	s.inSteps = inSteps
 	before := contents(t, m)
 
 	list, err := tools.New(s.operations(), []string{name}, s.options)
@@ -124,7 +143,7 @@ func golden(t *testing.T, name, file string) {
 		return
 	}
 	if d := cmp.Diff(string(txtar.Format(archive)), string(txtar.Format(got))); d != "" {
-		t.Errorf("golden -, now +\n%s", d)
+		t.Errorf("golden -, now +, in several steps: %v\n%s", inSteps, d)
 	}
 }
 

@@ -85,7 +85,7 @@ func (t grepTool) execute(ctx context.Context, call tool.Call, p GrepParams, _ t
 	var list *lister
 	var report ops.SearchReport
 	details := GrepDetails{}
-	abs, used, err := t.locate(ctx, orDot(p.Path), call.Scope, true, func(abs string) (err error) {
+	abs, used, err := t.locate(ctx, orDot(p.Path), call.Scope, true, func(abs, _ string) (err error) {
 		list, details = newLister(), GrepDetails{}
 		report, err = t.search(ctx, ops.SearchRequest{
 			Root: t.root(call.Scope), Path: abs, Pattern: p.Pattern, Literal: p.Literal, IgnoreCase: p.IgnoreCase,

@@ -55,7 +55,7 @@ func (t lsTool) execute(ctx context.Context, call tool.Call, p LsParams, _ tool.
 		limit = p.Limit
 	}
 	entries := &firstEntries{limit: limit}
-	abs, used, err := t.locate(ctx, orDot(p.Path), call.Scope, true, func(abs string) error {
+	abs, used, err := t.locate(ctx, orDot(p.Path), call.Scope, true, func(abs, _ string) error {
 		entries = &firstEntries{limit: limit}
 		return t.set.Ls.ReadDir(ctx, abs, func(e fs.DirEntry) bool {
 			entries.add(e)

@@ -91,15 +91,15 @@ func unescape(arg string) string {
 
 // locate runs fn on the exact path and, if that does not exist, on the first
 // alternative that exists. It returns the path that was used and, for an
-// alternative, the argument that stands for it.
+// alternative, the argument that stands for it; fn gets both.
 func (w workspace) locate(ctx context.Context, arg string, scope tool.Scope, variants bool,
-	fn func(abs string) error,
+	fn func(abs, used string) error,
 ) (abs, used string, err error) {
 	abs, err = w.resolve(arg, scope)
 	if err != nil {
 		return "", "", err
 	}
-	err = fn(abs)
+	err = fn(abs, "")
 	if !errors.Is(err, fs.ErrNotExist) {
 		return abs, "", err
 	}
@@ -108,7 +108,7 @@ func (w workspace) locate(ctx context.Context, arg string, scope tool.Scope, var
 		if rerr != nil {
 			continue
 		}
-		if aerr := fn(p); !errors.Is(aerr, fs.ErrNotExist) {
+		if aerr := fn(p, alt); !errors.Is(aerr, fs.ErrNotExist) {
 			return p, alt, aerr
 		}
 	}
@@ -116,7 +116,7 @@ func (w workspace) locate(ctx context.Context, arg string, scope tool.Scope, var
 		return abs, "", err
 	}
 	if p := w.spelling(ctx, abs); p != "" {
-		return p, p, fn(p)
+		return p, p, fn(p, p)
 	}
 	return abs, "", err
 }

@@ -79,7 +79,7 @@ func (t readTool) read(ctx context.Context, call tool.Call, p ReadParams) (tool.
 		req.Limit = min(p.Limit, req.Limit)
 	}
 	var win ops.Window
-	abs, used, err := t.locate(ctx, p.Path, call.Scope, true, func(abs string) (err error) {
+	abs, used, err := t.locate(ctx, p.Path, call.Scope, true, func(abs, _ string) (err error) {
 		win, err = readWindow(ctx, t.set.Read, abs, req)
 		return err
 	})

@@ -2,15 +2,13 @@ package tools
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/piremote/piremote/tools/ops"
+	"github.com/piremote/piremote/tools/ops/steps"
 	"github.com/piremote/piremote/tools/schema"
 	"github.com/piremote/piremote/tools/tool"
 )
@@ -68,18 +66,8 @@ func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (to
 	}
 	var report ops.WriteReport
 	replace := func(ctx context.Context) (err error) {
-		report, err = t.set.Write.WriteFile(ctx, abs, data)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err = t.set.Write.MkdirAll(ctx, path.Dir(abs)); err != nil {
-			return err
-		}
-		if report, err = t.set.Write.WriteFile(ctx, abs, data); err != nil {
-			err = fileError("write", p.Path, err)
-			return &failure{text: err.Error() + " The folders above it exist now.", err: err}
-		}
-		return nil
+		report, err = t.writeTree(ctx, abs, data)
+		return err
 	}
 	if used != "" {
 		// The call's place is that of the exact name; this is another file.
@@ -88,14 +76,28 @@ func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (to
 		err = replace(ctx)
 	}
 	if err != nil {
-		return tool.Result{}, fileError("write", p.Path, err)
+		told := fileError("write", p.Path, err)
+		var tree *ops.TreeError
+		if errors.As(err, &tree) {
+			told = &failure{text: told.Error() + " The folders above it exist now.", err: err}
+		}
+		return tool.Result{}, told
 	}
 	result := tool.TextResult("Successfully wrote to " + show(or(used, p.Path)))
 	result.Details = WriteDetails{
 		Path: report.Path, Used: used, Created: report.Created, Bytes: len(data), InPlace: report.InPlace,
 	}
-	result.Effects = []tool.Effect{{Workspace: t.set.Target.Label, Operation: "write", Path: report.Path, After: digest(data)}}
+	result.Effects = []tool.Effect{{Workspace: t.set.Target.Label, Operation: "write", Path: report.Path, After: steps.Hash(data)}}
 	return result, nil
+}
+
+// writeTree writes a file and the folders above it, in one step where the
+// workspace can.
+func (t writeTool) writeTree(ctx context.Context, abs string, data []byte) (ops.WriteReport, error) {
+	if w, ok := t.set.Write.(ops.TreeWriter); ok {
+		return w.WriteTree(ctx, abs, data)
+	}
+	return steps.WriteTree(ctx, t.set.Write, abs, data)
 }
 
 // target is the file that a write means: the exact name, unless only one of its
@@ -105,7 +107,7 @@ func (t writeTool) target(ctx context.Context, arg string, scope tool.Scope) (ab
 	if err != nil || t.set.Read == nil || len(alternatives(arg)) == 0 {
 		return abs, "", err
 	}
-	found, alt, err := t.locate(ctx, arg, scope, false, func(p string) error {
+	found, alt, err := t.locate(ctx, arg, scope, false, func(p, _ string) error {
 		return t.set.Read.Access(ctx, p)
 	})
 	is := func(kinds ...error) bool {
@@ -118,12 +120,6 @@ func (t writeTool) target(ctx context.Context, arg string, scope tool.Scope) (ab
 		return abs, "", nil
 	}
 	return "", "", fileError("write", arg, err)
-}
-
-// digest is the hash by which effects name content.
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 func or(a, b string) string {

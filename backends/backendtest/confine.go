@@ -49,6 +49,22 @@ func (w *Workspace) refused(ctx context.Context, file, dir string) error {
 	return first(errs...)
 }
 
+// confined demands that change can't reach a file outside by any way, nor make
+// one there.
+func (w *Workspace) confined(change func(path string) error) error {
+	dir, err := w.outside()
+	if err := first(err, w.Fixture.Symlink("../"+path.Base(dir), w.at("folder")), w.Fixture.Symlink(dir+"/secret", w.at("file")),
+		w.Fixture.Symlink(dir+"/new", w.at("dangling"))); err != nil {
+		return err
+	}
+	for _, p := range []string{dir + "/secret", w.at("..", path.Base(dir), "secret"), w.at("folder", "secret"), w.at("file"), w.at("dangling")} {
+		if err := first(fileError(p, change(p), ops.ErrOutside), w.untouched()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // untouched demands that the folder outside is as it was made.
 func (w *Workspace) untouched() error {
 	dir := w.beside("-outside")

@@ -79,7 +79,7 @@ func Run(t *testing.T, h Harness) {
 func Checks() []Check {
 	var all []Check
 	for _, list := range [][]Check{
-		readChecks(), windowChecks(), writeChecks(), mkdirChecks(), nameChecks(), listChecks(), cancelChecks(), searchChecks(),
+		readChecks(), windowChecks(), writeChecks(), editChecks(), treeChecks(), replaceChecks(), mkdirChecks(), nameChecks(), listChecks(), cancelChecks(), searchChecks(),
 		outputChecks(), endChecks(), placeChecks(), backgroundChecks(), killChecks(), spillChecks(), mutationChecks(), confineChecks(),
 	} {
 		all = append(all, list...)

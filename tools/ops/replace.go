@@ -61,14 +61,14 @@ func (e *MismatchError) Unwrap() error { return e.Err }
 
 // TreeWriter writes a file and the folders above it where they are.
 type TreeWriter interface {
-	// WriteTree is WriteFile that makes the folders above the file as MkdirAll
-	// does if they are missing. When it fails after it made some, and the file
-	// was not written, the error is a *TreeError.
+	// WriteTree is WriteFile that makes the folders above the file, as MkdirAll
+	// does, if they are missing. When that went well and writing the file fails
+	// all the same, the error is a *TreeError.
 	WriteTree(ctx context.Context, path string, data []byte) (WriteReport, error)
 }
 
-// TreeError means that all folders above a file exist now, some of them new,
-// and that writing the file failed all the same.
+// TreeError means that the folders above a file were made, and that writing the
+// file failed all the same.
 type TreeError struct {
 	Err error // what WriteFile would have returned
 }

@@ -24,7 +24,7 @@ type Breach struct {
 // Broken returns a breach for every check.
 func Broken() []Breach {
 	var all []Breach
-	for _, list := range [][]Breach{brokenReads(), brokenWrites(), brokenLists(), brokenExecs(), brokenEnds(), brokenQueues(), brokenConfinement()} {
+	for _, list := range [][]Breach{brokenReads(), brokenWrites(), brokenEdits(), brokenTrees(), brokenReplaces(), brokenLists(), brokenExecs(), brokenEnds(), brokenQueues(), brokenConfinement()} {
 		all = append(all, list...)
 	}
 	return all
@@ -38,6 +38,9 @@ type operations interface { //nolint:interfacebloat // everything that a set may
 	ops.Canonicalizer
 	ops.WindowReader
 	ops.Opener
+	ops.Editor
+	ops.TreeWriter
+	ops.Replacer
 	MkdirAll(ctx context.Context, dir string) error
 }
 
@@ -50,6 +53,9 @@ type altered struct {
 	open      func(ctx context.Context, p string) (io.ReadCloser, error)
 	mkdir     func(ctx context.Context, dir string) error
 	write     func(ctx context.Context, p string, data []byte) (ops.WriteReport, error)
+	edit      func(ctx context.Context, p string, req ops.EditRequest) (ops.EditReport, error)
+	tree      func(ctx context.Context, p string, data []byte) (ops.WriteReport, error)
+	replace   func(ctx context.Context, p string, expect ops.Expect, data []byte) (ops.WriteReport, error)
 	stat      func(ctx context.Context, p string) (fs.FileInfo, error)
 	list      func(ctx context.Context, p string, yield func(fs.DirEntry) bool) error
 	canonical func(ctx context.Context, p string) (string, error)
@@ -96,6 +102,27 @@ func (a altered) WriteFile(ctx context.Context, p string, data []byte) (ops.Writ
 		return a.write(ctx, p, data)
 	}
 	return a.operations.WriteFile(ctx, p, data)
+}
+
+func (a altered) EditFile(ctx context.Context, p string, req ops.EditRequest) (ops.EditReport, error) {
+	if a.edit != nil {
+		return a.edit(ctx, p, req)
+	}
+	return a.operations.EditFile(ctx, p, req)
+}
+
+func (a altered) WriteTree(ctx context.Context, p string, data []byte) (ops.WriteReport, error) {
+	if a.tree != nil {
+		return a.tree(ctx, p, data)
+	}
+	return a.operations.WriteTree(ctx, p, data)
+}
+
+func (a altered) ReplaceFile(ctx context.Context, p string, expect ops.Expect, data []byte) (ops.WriteReport, error) {
+	if a.replace != nil {
+		return a.replace(ctx, p, expect, data)
+	}
+	return a.operations.ReplaceFile(ctx, p, expect, data)
 }
 
 func (a altered) Stat(ctx context.Context, p string) (fs.FileInfo, error) {

@@ -3,6 +3,7 @@ package opstest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
@@ -23,6 +24,11 @@ func (v view) content(ctx context.Context, op, p string) ([]byte, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	return v.read(op, p)
+}
+
+// read is content. The lock is held.
+func (v view) read(op, p string) ([]byte, error) {
 	at, err := v.regular(op, p)
 	if err != nil {
 		return nil, err
@@ -128,38 +134,60 @@ func (v view) WriteFile(ctx context.Context, p string, data []byte) (ops.WriteRe
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at, err := v.find("write", p, true)
+	return v.write(p, data)
+}
+
+// write is WriteFile. The lock is held.
+func (v view) write(p string, data []byte) (ops.WriteReport, error) {
+	at, err := v.writable("write", p)
 	if err != nil {
 		return ops.WriteReport{}, err
 	}
 	report := ops.WriteReport{Path: at.canonical}
+	n := at.node
+	if n == nil {
+		n, report.Created = v.newNode(0o644), true
+	} else if n.links > 1 {
+		report.InPlace = "the file has several names"
+	}
+	if err := v.store(n, data); err != nil {
+		return ops.WriteReport{}, pathError("write", p, err)
+	}
+	at.parent.children[at.name] = n
+	return report, nil
+}
+
+// maxName is the length in bytes of a file's name at most.
+const maxName = 255
+
+var errNameTooLong = errors.New("file name too long")
+
+// writable finds a file that may be written, or the place of one that may be
+// made.
+func (v view) writable(op, p string) (place, error) {
+	at, err := v.find(op, p, true)
+	if err != nil {
+		return place{}, err
+	}
 	switch {
 	case at.notDir:
 		err = ops.ErrNotDir
 	case at.node == nil && at.missing > 1:
 		err = fs.ErrNotExist
+	case at.node == nil && len(at.name) > maxName:
+		err = errNameTooLong
 	case at.node == nil:
-		n := v.newNode(0o644)
-		if err = v.store(n, data); err == nil {
-			at.parent.children[at.name] = n
-			report.Created = true
-		}
 	case at.node.isDir():
 		err = ops.ErrIsDir
 	case !at.node.mode.IsRegular():
 		err = ops.ErrNotRegular
 	case at.node.mode.Perm()&0o222 == 0:
 		err = fs.ErrPermission
-	default:
-		if at.node.links > 1 {
-			report.InPlace = "the file has several names"
-		}
-		err = v.store(at.node, data)
 	}
 	if err != nil {
-		return ops.WriteReport{}, pathError("write", p, err)
+		return place{}, pathError(op, p, err)
 	}
-	return report, nil
+	return at, nil
 }
 
 func (v view) Stat(ctx context.Context, p string) (fs.FileInfo, error) {

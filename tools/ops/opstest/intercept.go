@@ -13,16 +13,19 @@ type Op string
 
 // The operations.
 const (
-	OpAccess     Op = "access"
-	OpReadFile   Op = "read file"
-	OpReadWindow Op = "read window"
-	OpOpen       Op = "open"
-	OpMkdirAll   Op = "mkdir"
-	OpWriteFile  Op = "write file"
-	OpStat       Op = "stat"
-	OpReadDir    Op = "read dir"
-	OpCanonical  Op = "canonical"
-	OpExec       Op = "exec"
+	OpAccess      Op = "access"
+	OpReadFile    Op = "read file"
+	OpReadWindow  Op = "read window"
+	OpOpen        Op = "open"
+	OpMkdirAll    Op = "mkdir"
+	OpWriteFile   Op = "write file"
+	OpEditFile    Op = "edit file"
+	OpWriteTree   Op = "write tree"
+	OpReplaceFile Op = "replace file"
+	OpStat        Op = "stat"
+	OpReadDir     Op = "read dir"
+	OpCanonical   Op = "canonical"
+	OpExec        Op = "exec"
 )
 
 // around is called in place of each operation. subject is the path, or the
@@ -53,6 +56,18 @@ func intercepted(next operations, do around) altered {
 		},
 		write: func(ctx context.Context, p string, data []byte) (report ops.WriteReport, err error) {
 			err = do(OpWriteFile, p, func() (err error) { report, err = next.WriteFile(ctx, p, data); return err })
+			return report, err
+		},
+		edit: func(ctx context.Context, p string, req ops.EditRequest) (report ops.EditReport, err error) {
+			err = do(OpEditFile, p, func() (err error) { report, err = next.EditFile(ctx, p, req); return err })
+			return report, err
+		},
+		tree: func(ctx context.Context, p string, data []byte) (report ops.WriteReport, err error) {
+			err = do(OpWriteTree, p, func() (err error) { report, err = next.WriteTree(ctx, p, data); return err })
+			return report, err
+		},
+		replace: func(ctx context.Context, p string, expect ops.Expect, data []byte) (report ops.WriteReport, err error) {
+			err = do(OpReplaceFile, p, func() (err error) { report, err = next.ReplaceFile(ctx, p, expect, data); return err })
 			return report, err
 		},
 		stat: func(ctx context.Context, p string) (info fs.FileInfo, err error) {
