@@ -21,7 +21,9 @@ func TestConformance(t *testing.T) {
 		if err := fixture.Mkdir(dir, 0o755); err != nil {
 			tb.Fatal(err)
 		}
-		w, err := local.Open(tb.Context(), local.Options{Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, SpillDir: tb.TempDir()})
+		w, err := local.Open(tb.Context(), local.Options{
+			Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, SpillDir: tb.TempDir(), LockDir: filepath.Join(base, "locks"),
+		})
 		if err != nil {
 			tb.Fatal(err)
 		}

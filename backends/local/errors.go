@@ -10,14 +10,15 @@ import (
 )
 
 // fail turns an error of the system into one of the contract: a *fs.PathError
-// with the caller's path around a sentinel. Cancellation and transport errors
-// stay what they are.
+// with the caller's path around a sentinel. Cancellation, transport errors and
+// mismatches of edits stay what they are.
 func (v *view) fail(op, path string, err error) error {
 	var transport *ops.TransportError
+	var mismatch *ops.MismatchError
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &transport):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &transport), errors.As(err, &mismatch):
 		return err
 	}
 	var other plain

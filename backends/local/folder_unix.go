@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,10 +21,12 @@ type folder struct {
 
 // entry is what is known of a name in a folder.
 type entry struct {
-	mode     fs.FileMode
-	dev, ino uint64
-	links    uint64
-	uid, gid int
+	mode            fs.FileMode
+	dev, ino        uint64
+	links           uint64
+	uid, gid        int
+	size            int64
+	modified, moved unix.Timespec // of the content, and of that or anything else
 }
 
 func openFolder(r *root, name string) (*folder, error) {
@@ -43,11 +46,31 @@ func (d *folder) lstat(base string) (entry, error) {
 	if err := retry(func() error { return unix.Fstatat(d.fd(), base, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
 		return entry{}, err
 	}
+	return newEntry(&st), nil
+}
+
+// stat describes an opened file.
+func (d *folder) stat(f *os.File) (entry, error) {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(int(f.Fd()), &st) }); err != nil {
+		return entry{}, err
+	}
+	return newEntry(&st), nil
+}
+
+func newEntry(st *unix.Stat_t) entry {
 	return entry{
 		mode: fileMode(uint32(st.Mode)), dev: uint64(st.Dev), ino: st.Ino, links: uint64(st.Nlink), //nolint:unconvert // types differ between systems
-		uid: int(st.Uid), gid: int(st.Gid),
-	}, nil
+		uid: int(st.Uid), gid: int(st.Gid), size: st.Size, modified: st.Mtim, moved: st.Ctim,
+	}
 }
+
+// same reports whether nothing was done to a file between two looks at it, as
+// far as the clock of its file system can tell.
+func (old entry) same(now entry) bool { return old == now }
+
+// changed is when anything was done to the file.
+func (old entry) changed() time.Time { return time.Unix(old.moved.Unix()) }
 
 // is reports whether info is of the same file.
 func (old entry) is(info fs.FileInfo) bool {
@@ -137,11 +160,20 @@ func (t *tempFile) publish(base string, created bool) error {
 	if err := t.file.Close(); err != nil {
 		return err
 	}
-	err := retry(func() error { return unix.Renameat(t.dir.fd(), t.name, t.dir.fd(), base) })
+	rename := t.rename
+	if created {
+		rename = t.renameNew
+	}
+	err := rename(base)
 	if err == nil {
 		t.name = ""
 	}
 	return err
+}
+
+// rename gives the file the name of another one.
+func (t *tempFile) rename(base string) error {
+	return retry(func() error { return unix.Renameat(t.dir.fd(), t.name, t.dir.fd(), base) })
 }
 
 // linkTemp gives the file a temporary name.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -59,6 +60,24 @@ func (d *folder) lstat(base string) (entry, error) {
 	}
 	return old, nil
 }
+
+// stat describes an opened file.
+func (d *folder) stat(f *os.File) (entry, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return entry{}, err
+	}
+	return entry{mode: info.Mode(), links: 1, info: info}, nil
+}
+
+// same reports whether a file was not written between two looks at it, as far as
+// the clock of its file system can tell.
+func (old entry) same(now entry) bool {
+	return os.SameFile(old.info, now.info) && old.info.Size() == now.info.Size() && old.info.ModTime().Equal(now.info.ModTime())
+}
+
+// changed is when the file was written.
+func (old entry) changed() time.Time { return old.info.ModTime() }
 
 func (old entry) is(info fs.FileInfo) bool { return os.SameFile(old.info, info) }
 

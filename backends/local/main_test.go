@@ -24,6 +24,7 @@ const (
 	supervisorArg = "test-supervisor"
 	writerArg     = "test-writer"
 	parentArg     = "test-parent"
+	editorArg     = "test-editor"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case supervisorArg:
 			os.Exit(supervisor.Run(os.Args[2:], os.Stderr)) //nolint:forbidigo // the test binary stands in for a program
-		case writerArg, parentArg:
+		case writerArg, parentArg, editorArg:
 			os.Exit(program(os.Args[1], os.Args[2:])) //nolint:forbidigo // the test binary stands in for a program
 		}
 	}

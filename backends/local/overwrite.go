@@ -16,13 +16,13 @@ const maxRestore = 64 << 20
 // overwrite writes a file in place, for reason. Room is reserved before the
 // first byte changes; when writing fails all the same, the old bytes are put
 // back. It is not interrupted once it has begun.
-func (j job) overwrite(ctx context.Context, dir *folder, base string, old entry, reason string) (ops.WriteReport, error) {
+func (j job) overwrite(ctx context.Context, old entry, reason string) (ops.WriteReport, error) {
 	if err := ctx.Err(); err != nil {
 		return ops.WriteReport{}, err
 	}
-	f, err := dir.open(base, os.O_RDWR)
+	f, err := j.dir.open(j.base, os.O_RDWR)
 	if errors.Is(err, os.ErrPermission) {
-		f, err = dir.open(base, os.O_WRONLY)
+		f, err = j.dir.open(j.base, os.O_WRONLY)
 	}
 	if err != nil {
 		return ops.WriteReport{}, err
@@ -44,6 +44,9 @@ func (j job) overwriteOpen(f *os.File, old entry) error {
 	}
 	if !info.Mode().IsRegular() || !old.is(info) {
 		return errMoved
+	}
+	if err := j.seen.still(f); err != nil {
+		return err
 	}
 	size := info.Size()
 	var before []byte

@@ -2,8 +2,11 @@ package local
 
 // program runs one of the programs that tests start.
 func program(name string, args []string) int {
-	if name == writerArg {
+	switch name {
+	case writerArg:
 		return writeForever(args[0], args[1] == namedTemps)
+	case editorArg:
+		return editAll(args[0], args[1], args[2], args[3])
 	}
 	return runAndHang(args[0], args[1])
 }

@@ -61,6 +61,11 @@ func TestCONF04Racer(t *testing.T) {
 		if i%10 == 0 {
 			_, err = e.WriteFile(t.Context(), fmt.Sprintf("%s/w%d", sub, i), []byte("inside"))
 			count("write", err)
+			_, err = e.EditFile(t.Context(), sub+"/f", edit("inside", "inside!"))
+			if m := (*ops.MismatchError)(nil); errors.As(err, &m) {
+				t.Fatalf("edited outside: %v", err)
+			}
+			count("edit", err)
 			count("mkdir", e.MkdirAll(t.Context(), fmt.Sprintf("%s/d%d/e", sub, i)))
 			_, err = e.Exec(t.Context(), ops.Command{Script: "[ ! -e f ] || grep -q inside f", Dir: sub}, nil)
 			count("exec", err)
@@ -72,7 +77,7 @@ func TestCONF04Racer(t *testing.T) {
 	if seen["read inside"] == 0 {
 		t.Error("nothing was ever read")
 	}
-	for _, op := range []string{"read", "write", "mkdir", "exec"} {
+	for _, op := range []string{"read", "write", "edit", "mkdir", "exec"} {
 		if seen[op+" refused"] == 0 {
 			t.Errorf("%s was never refused", op)
 		}

@@ -44,6 +44,21 @@ func (t *tempFile) linkAs(name string) error {
 	return errNoLink
 }
 
+// renameNew gives the file a name that no other has, where the file system can
+// tell.
+func (t *tempFile) renameNew(base string) error {
+	err := retry(func() error {
+		return unix.Renameat2(t.dir.fd(), t.name, t.dir.fd(), base, unix.RENAME_NOREPLACE)
+	})
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return errMoved
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS):
+		return t.rename(base)
+	}
+	return err
+}
+
 // copyAttributes copies the extended attributes, access control lists among
 // them, best effort but for the lists. What the kernel drops when a file is
 // written is dropped here too.

@@ -31,6 +31,9 @@ var (
 	_ ops.FindOperations  = engine{}
 	_ ops.Canonicalizer   = engine{}
 	_ ops.WindowReader    = engine{}
+	_ ops.Editor          = engine{}
+	_ ops.TreeWriter      = engine{}
+	_ ops.Replacer        = engine{}
 	_ ops.Opener          = engine{}
 	_ ops.Searcher        = engine{}
 	_ ops.Globber         = engine{}

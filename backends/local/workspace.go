@@ -37,6 +37,13 @@ type Options struct {
 	// SpillDir is where the private folder with full outputs is made; empty
 	// means os.TempDir.
 	SpillDir string
+	// LockDir is the absolute path of a folder with the locks that processes take
+	// on the files that they change; it is made if it is missing. Those that name
+	// the same one change one file, by its canonical path, one after the other.
+	// It must be a folder and no link, belong to this account, and let nobody
+	// else write. Empty means that only changes through this workspace wait for
+	// each other; on Windows it must be empty.
+	LockDir string
 	// Label names the workspace in results; empty means local: and the folder.
 	Label string
 }
@@ -56,6 +63,7 @@ type Workspace struct {
 	// supervisors wait for commands to watch over.
 	supervisors supervisors
 	names       tempNames
+	locks       locks
 	sweeper     sweeper
 	main        *view
 	// mutations is shared by all views: two of them may name the same file.
@@ -68,8 +76,8 @@ type Workspace struct {
 
 type viewKey struct{ dir, root string }
 
-// Open checks the folders and opens them. A folder that can't be opened is a
-// *ops.TransportError of KindUnavailable that names it.
+// Open checks the folders and opens them. A folder that can't be opened, or used
+// for locks, is a *ops.TransportError of KindUnavailable that names it.
 func Open(ctx context.Context, o Options) (*Workspace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -78,6 +86,10 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	w.spills.parent = o.SpillDir
 	if w.spills.parent == "" {
 		w.spills.parent = os.TempDir()
+	}
+	w.locks.path = o.LockDir
+	if err := w.locks.open(ctx); err != nil {
+		return nil, err
 	}
 	w.facts = learnFacts()
 	w.names.self = thisWriter()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/piremote/piremote/tools/ops"
+	"github.com/piremote/piremote/tools/ops/steps"
 )
 
 const (
@@ -42,37 +43,37 @@ func (e engine) MkdirAll(ctx context.Context, dir string) error {
 // WriteFile replaces the content of a file; see ops.WriteOperations (hazards
 // WRIT-01 to WRIT-04).
 func (e engine) WriteFile(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
-	report, err := e.write(ctx, path, data)
+	report, err := e.change(ctx, path, func(j job) (ops.WriteReport, error) {
+		j.data = data
+		return j.run(ctx)
+	})
 	if err != nil {
 		return ops.WriteReport{}, e.fail("write", path, err)
 	}
 	return report, nil
 }
 
-func (v *view) write(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
-	j := job{data: data, umask: v.ws.facts.umask, named: !v.ws.facts.proc}
+// WriteTree is WriteFile that makes missing folders; see ops.TreeWriter.
+func (e engine) WriteTree(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
+	return steps.WriteTree(ctx, e, path, data)
+}
+
+// change lets fn change a file under its lock, again if the name means another
+// file meanwhile.
+func (v *view) change(ctx context.Context, path string, fn func(job) (ops.WriteReport, error)) (ops.WriteReport, error) {
+	named := !v.ws.facts.proc
 	for range writeTries {
 		at, err := v.follow(ctx, path)
+		if err == nil && at.name == "." {
+			err = ops.ErrIsDir
+		}
 		if err != nil {
 			return ops.WriteReport{}, err
 		}
-		switch {
-		case at.name == ".":
-			return ops.WriteReport{}, ops.ErrIsDir
-		case at.root.readOnly:
-			return ops.WriteReport{}, ops.ErrReadOnly
-		}
-		dir, err := openFolder(at.root, filepath.Dir(at.name))
-		if err != nil {
-			return ops.WriteReport{}, err
-		}
-		dir.names = &v.ws.names
-		v.sweepFor(at, dir)
-		report, err := j.run(ctx, dir, filepath.Base(at.name))
-		dir.close()
+		report, err := v.changeAt(ctx, path, at, named, fn)
 		switch {
 		case errors.Is(err, errNoLink):
-			j.named = true
+			named = true
 		case errors.Is(err, errMoved):
 		default:
 			report.Path = at.abs()
@@ -82,36 +83,75 @@ func (v *view) write(ctx context.Context, path string, data []byte) (ops.WriteRe
 	return ops.WriteReport{}, ops.ErrChanged
 }
 
-// job is one write.
-type job struct {
-	data  []byte
-	umask fs.FileMode
-	named bool // temporary files need a name from the start
+// changeAt is one attempt of change, at the place where path leads.
+func (v *view) changeAt(ctx context.Context, path string, at place, named bool, fn func(job) (ops.WriteReport, error)) (ops.WriteReport, error) {
+	release, err := v.ws.locks.take(ctx, at.abs())
+	if err != nil {
+		return ops.WriteReport{}, err
+	}
+	defer release()
+	// The wait may have been long.
+	if now, err := v.follow(ctx, path); err != nil {
+		return ops.WriteReport{}, err
+	} else if now.abs() != at.abs() {
+		return ops.WriteReport{}, errMoved
+	}
+	dir, err := openFolder(at.root, filepath.Dir(at.name))
+	if err != nil {
+		return ops.WriteReport{}, err
+	}
+	defer dir.close()
+	dir.names = &v.ws.names
+	if !at.root.readOnly {
+		v.sweepFor(at, dir)
+	}
+	return fn(job{dir: dir, base: filepath.Base(at.name), readOnly: at.root.readOnly, umask: v.ws.facts.umask, named: named})
 }
 
-// run writes the file base of a folder. Everything goes through the opened
-// folder, so that the name can't lead elsewhere meanwhile.
-func (j job) run(ctx context.Context, dir *folder, base string) (ops.WriteReport, error) {
-	old, err := dir.lstat(base)
+// job is one write.
+type job struct {
+	dir      *folder
+	base     string // the file's name there
+	readOnly bool   // the folder lies in a root that takes no changes
+	umask    fs.FileMode
+	named    bool // temporary files need a name from the start
+
+	data []byte
+	// seen is the file that data takes the place of; nil if any will do.
+	seen *seen
+	// fresh demands that there is no file yet.
+	fresh bool
+}
+
+// run writes the file. Everything goes through the opened folder, so that the
+// name can't lead elsewhere meanwhile.
+func (j job) run(ctx context.Context) (ops.WriteReport, error) {
+	if j.readOnly {
+		return ops.WriteReport{}, ops.ErrReadOnly
+	}
+	old, err := j.dir.lstat(j.base)
 	created := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !created {
 		return ops.WriteReport{}, err
 	}
 	if !created {
-		if err := old.writable(dir, base); err != nil {
+		if err := old.writable(j.dir, j.base); err != nil {
 			return ops.WriteReport{}, err
 		}
-		if old.links > 1 {
-			return j.overwrite(ctx, dir, base, old, fmt.Sprintf("the file has %d names", old.links))
-		}
+	}
+	if err := j.expected(old, created); err != nil {
+		return ops.WriteReport{}, err
+	}
+	if !created && old.links > 1 {
+		return j.overwrite(ctx, old, fmt.Sprintf("the file has %d names", old.links))
 	}
 	if err := ctx.Err(); err != nil {
 		return ops.WriteReport{}, err
 	}
-	temp, err := dir.temp(j.named)
+	temp, err := j.dir.temp(j.named)
 	if err != nil {
 		if !created && (errors.Is(err, fs.ErrPermission) || errors.Is(sentinel(bare(err)), ops.ErrReadOnly)) {
-			return j.overwrite(ctx, dir, base, old, "its folder can't take a new file")
+			return j.overwrite(ctx, old, "its folder can't take a new file")
 		}
 		return ops.WriteReport{}, err
 	}
@@ -123,9 +163,9 @@ func (j job) run(ctx context.Context, dir *folder, base string) (ops.WriteReport
 		err = temp.file.Chmod(defaultPerm &^ j.umask)
 	} else {
 		var reason string
-		if reason, err = keepAttributes(temp.file, dir, base, old); err == nil && reason != "" {
+		if reason, err = keepAttributes(temp.file, j.dir, j.base, old); err == nil && reason != "" {
 			temp.discard()
-			return j.overwrite(ctx, dir, base, old, reason)
+			return j.overwrite(ctx, old, reason)
 		}
 	}
 	if err == nil {
@@ -135,12 +175,15 @@ func (j job) run(ctx context.Context, dir *folder, base string) (ops.WriteReport
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = temp.publish(base, created)
+		err = j.unchanged()
+	}
+	if err == nil {
+		err = temp.publish(j.base, created)
 	}
 	if err != nil {
 		return ops.WriteReport{}, err
 	}
-	if err := dir.sync(); err != nil {
+	if err := j.dir.sync(); err != nil {
 		return ops.WriteReport{}, unknown("The file was replaced, but its folder could not be synced", err)
 	}
 	return ops.WriteReport{Created: created}, nil
