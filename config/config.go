@@ -17,6 +17,7 @@ type Config struct {
 	Providers []Provider `mapstructure:"providers"`
 	Shell     Shell      `mapstructure:"shell"`
 	SSH       SSH        `mapstructure:"ssh"`
+	Helper    Helper     `mapstructure:"helper"`
 	Limits    Limits     `mapstructure:"limits"`
 }
 
@@ -35,6 +36,10 @@ type Workspace struct {
 	Port          int      `mapstructure:"port"`
 	IdentityFiles []string `mapstructure:"identity_files"`
 	KnownHosts    []string `mapstructure:"known_hosts"`
+
+	// Helper is the policy of this workspace: auto, require or never; empty means
+	// that of the configuration.
+	Helper string `mapstructure:"helper"`
 
 	// For docker.
 	Container string `mapstructure:"container"`
@@ -69,6 +74,12 @@ type SSH struct {
 	HostKeys       string        `mapstructure:"host_keys"` // strict or accept-new
 }
 
+// Helper adjusts the program that carries the engine to hosts and containers.
+type Helper struct {
+	Policy string        `mapstructure:"policy"` // auto, require or never
+	Lease  time.Duration `mapstructure:"lease"`  // how long commands outlive a lost connection; 0 ends them with it
+}
+
 // Limits end a run; 0 means no limit.
 type Limits struct {
 	Turns     int           `mapstructure:"turns"`
@@ -94,6 +105,8 @@ func defaults() map[string]any {
 		"shell.background":    "session",
 		"shell.session_env":   true,
 		"shell.spill":         true,
+		"helper.policy":       "auto",
+		"helper.lease":        "0s",
 		"ssh.config_file":     "",
 		"ssh.connect_timeout": "15s",
 		"ssh.keepalive":       "15s",

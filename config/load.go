@@ -191,6 +191,9 @@ func (c *Config) check() error {
 	if !oneOf(c.Shell.Background, "session", "keep", "kill") {
 		return &Error{Key: "shell.background", Msg: fmt.Sprintf("%q is none of session, keep, kill", c.Shell.Background)}
 	}
+	if !oneOf(c.Helper.Policy, "auto", "require", "never") {
+		return &Error{Key: "helper.policy", Msg: fmt.Sprintf("%q is none of auto, require, never", c.Helper.Policy)}
+	}
 	if !oneOf(c.SSH.HostKeys, "strict", "accept-new") {
 		return &Error{Key: "ssh.host_keys", Msg: fmt.Sprintf("%q is none of strict, accept-new", c.SSH.HostKeys)}
 	}
@@ -198,6 +201,9 @@ func (c *Config) check() error {
 }
 
 func (w Workspace) check(key string) error {
+	if !oneOf(w.Helper, "", "auto", "require", "never") {
+		return &Error{Key: key + ".helper", Msg: fmt.Sprintf("%q is none of auto, require, never", w.Helper)}
+	}
 	switch w.Backend {
 	case "local":
 		if w.Path == "" {

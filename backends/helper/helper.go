@@ -22,6 +22,10 @@ const (
 	Version = "version"
 )
 
+// Locks is the folder beside the program with the locks that all processes of an
+// account take on the files that they change.
+const Locks = "locks"
+
 // Policy says whether the helper is used on a target.
 type Policy string
 

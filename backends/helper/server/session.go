@@ -8,10 +8,12 @@ import (
 	"crypto/subtle"
 	"errors"
 	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/backends/helper/wire"
 	"github.com/piremote/piremote/backends/local"
 	"github.com/piremote/piremote/tools/ops"
@@ -169,9 +171,14 @@ func (s *session) newSet(ctx context.Context, dir, root string) (ops.Set, error)
 	if s.workspace != nil {
 		return s.workspace.Set().At(dir, root)
 	}
+	locks := ""
+	if s.options.Cache != "" {
+		locks = filepath.Join(s.options.Cache, helper.Locks)
+	}
 	w, err := local.Open(ctx, local.Options{
 		Dir: dir, Root: root, Env: s.options.Env, Home: s.options.Home,
 		Supervisor: s.options.Supervisor, SupervisorArgs: s.options.SupervisorArgs,
+		LockDir: locks,
 	})
 	if err != nil {
 		return ops.Set{}, err

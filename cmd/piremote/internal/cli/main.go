@@ -83,6 +83,7 @@ func interruptible() (context.Context, func()) {
 type flags struct {
 	workspace    string
 	configFile   string
+	helper       string
 	model        string
 	mode         string
 	print        bool
@@ -116,6 +117,7 @@ func (a *app) command() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVarP(&a.flags.workspace, "workspace", "w", "", "where effects happen: a folder, ssh://[user@]host[:port]/path, [user@]host:path, docker://container/path, or a configured name")
 	f.StringVar(&a.flags.configFile, "config", "", "configuration file (default: $XDG_CONFIG_HOME/piremote/config.yaml)")
+	f.StringVar(&a.flags.helper, "helper", "", "the program that does the work on hosts and in containers: auto, require or never")
 	f.BoolVar(&a.flags.remoteOnly, "remote-only", false, "refuse any effect on this machine")
 	f.StringSliceVar(&a.flags.tools, "tools", nil, "active tools (default: read,bash,edit,write)")
 	f.StringSliceVar(&a.flags.excludeTools, "exclude-tools", nil, "tools to leave out")
@@ -141,6 +143,7 @@ func (a *app) config() (*config.Config, error) {
 		}
 	}
 	set("workspace", a.flags.workspace != "", a.flags.workspace)
+	set("helper.policy", a.flags.helper != "", a.flags.helper)
 	set("model", a.flags.model != "", a.flags.model)
 	set("tools", len(a.flags.tools) > 0, a.flags.tools)
 	set("limits.turns", a.flags.maxTurns > 0, a.flags.maxTurns)

@@ -5,8 +5,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/piremote/piremote/backends/docker"
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/install"
 	"github.com/piremote/piremote/backends/ssh"
 )
 
@@ -20,6 +23,7 @@ func sshOptions(o Options) ssh.Options {
 		ConfigFile: underHome(home, c.ConfigFile), AcceptNew: c.HostKeys == "accept-new",
 		ConnectTimeout: c.ConnectTimeout, Keepalive: c.Keepalive, KeepaliveCount: c.KeepaliveCount, Notice: o.Notice,
 	}
+	options.Helper, options.Helpers, options.Lease = o.helper()
 	if program, err := exec.LookPath("ssh"); err == nil {
 		options.SSHProgram = program
 	}
@@ -66,8 +70,20 @@ func underHome(home, p string) string {
 // dockerOptions are the options of the Docker backend for a described workspace.
 func dockerOptions(o Options) docker.Options {
 	w := o.Workspace
-	return docker.Options{
+	options := docker.Options{
 		Container: w.Container, Dir: w.Path, Root: w.Root, User: w.User, Host: w.Endpoint, Home: lookup(o.Env, "HOME"),
-		Getenv: func(name string) string { return lookup(o.Env, name) },
+		Getenv: func(name string) string { return lookup(o.Env, name) }, Notice: o.Notice,
 	}
+	options.Helper, options.Helpers, options.Lease = o.helper()
+	return options
+}
+
+// helper returns how the helper is used on a target.
+func (o Options) helper() (helper.Policy, install.Bundle, time.Duration) {
+	policy := helper.Policy(or(o.Workspace.Helper, o.Config.Helper.Policy))
+	helpers, err := install.Embedded()
+	if err != nil && o.Notice != nil {
+		o.Notice("The helpers in this program are damaged: " + err.Error() + ".")
+	}
+	return policy, helpers, o.Config.Helper.Lease
 }

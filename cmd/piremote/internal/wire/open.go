@@ -83,6 +83,7 @@ func openLocal(ctx context.Context, o Options) (*Workspace, error) {
 	}
 	if lo.Supervisor = supervisor(helpers, o); lo.Supervisor != "" {
 		lo.SupervisorArgs = []string{helper.Supervise}
+		lo.LockDir = filepath.Join(filepath.Dir(lo.Supervisor), helper.Locks)
 	}
 	opened, err := local.Open(ctx, lo)
 	if err != nil {
