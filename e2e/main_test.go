@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -184,7 +185,24 @@ func watchMemory(pid int) func() int64 {
 // targets returns a fresh folder on each kind of target.
 func targets(t testing.TB) []target {
 	t.Helper()
-	return []target{localTarget(t), sshTarget(t, servers.StartSSHD(t, servers.SSHDOptions{})), dockerTarget(t)}
+	s := sshTarget(t, servers.StartSSHD(t, servers.SSHDOptions{}))
+	d := dockerTarget(t)
+	return []target{localTarget(t), s, d, s.agentless(t), d.agentless(t)}
+}
+
+// policy sets how the helper is used.
+func policy(p string) string { return "PIREMOTE_HELPER_POLICY=" + p }
+
+// agentless is another folder of the target, where the helper is not used.
+func (x target) agentless(t testing.TB) target {
+	t.Helper()
+	name := "agentless"
+	if err := os.Mkdir(filepath.Join(x.host, name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	x.name, x.address, x.dir, x.host = x.name+" "+name, x.address+"/"+name, x.dir+"/"+name, filepath.Join(x.host, name)
+	x.env = append(slices.Clone(x.env), policy("never"))
+	return x
 }
 
 func localTarget(t testing.TB) target {
@@ -198,7 +216,7 @@ func sshTarget(t testing.TB, s *servers.SSHD) target {
 	dir := t.TempDir()
 	return target{
 		name: "ssh", address: fmt.Sprintf("ssh://%s@%s%s", s.User, s.Address(), dir), dir: dir, host: dir,
-		env: []string{"HOME=" + s.Home},
+		env: []string{"HOME=" + s.Home, policy("require")},
 	}
 }
 
@@ -207,7 +225,7 @@ func dockerTarget(t testing.TB) target {
 	d := servers.StartDockerd(t)
 	dir := t.TempDir()
 	name := d.Run(t, servers.ContainerOptions{Binds: []string{dir + ":/ws"}})
-	return target{name: "docker", address: "docker://" + name + "/ws", dir: "/ws", host: dir, env: []string{"DOCKER_HOST=" + d.Host}}
+	return target{name: "docker", address: "docker://" + name + "/ws", dir: "/ws", host: dir, env: []string{"DOCKER_HOST=" + d.Host, policy("require")}}
 }
 
 // survivors counts live processes of this machine, containers included, that

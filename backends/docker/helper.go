@@ -8,8 +8,8 @@ import (
 
 	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/backends/helper/client"
-	"github.com/piremote/piremote/backends/helper/remote"
 	"github.com/piremote/piremote/backends/helper/install"
+	"github.com/piremote/piremote/backends/helper/remote"
 )
 
 // carryLimit is how long the helper may take to be carried and started.
@@ -32,7 +32,7 @@ func openHelper(ctx context.Context, o Options, r *runner, s state, dir, root st
 		return nil, err
 	}
 	if h != nil {
-		return &Workspace{daemon: r.daemon, set: h.Set(), close: func(context.Context) error { return h.Close() }, helper: h}, nil
+		return &Workspace{daemon: r.daemon, set: h.Set(), close: h.CloseContext, helper: h}, nil
 	}
 	if o.Helper != helper.Never && o.Notice != nil {
 		o.Notice(label + ": working without the helper: " + reason)

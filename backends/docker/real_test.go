@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/piremote/piremote/backends/backendtest/servers"
+	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -282,7 +283,7 @@ func TestDKX07CallsWorkAfterARestart(t *testing.T) {
 	name := d.Run(t, servers.ContainerOptions{})
 	var mu sync.Mutex
 	var notices []string
-	set := opened(t, Options{Host: d.Host, Container: name, Dir: "/ws", Notice: func(s string) {
+	set := opened(t, Options{Host: d.Host, Container: name, Dir: "/ws", Helper: helper.Never, Notice: func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
 		notices = append(notices, s)

@@ -171,8 +171,12 @@ func (c *connection) session(ctx context.Context) (*channel, error) {
 			return ch, nil
 		case errors.Is(err, errBusy):
 			if l.slots() <= fewSlots || time.Since(begin) > patience {
-				if ch, err := c.sessionOnExtra(ctx, l); err == nil || ctx.Err() != nil {
-					return ch, err
+				ch, err := c.sessionOnExtra(ctx, l)
+				switch {
+				case err == nil:
+					return ch, nil
+				case ctx.Err() != nil:
+					return nil, ended(ctx)
 				}
 			}
 			timer := time.NewTimer(pause)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/backends/helper/client"
-	"github.com/piremote/piremote/backends/helper/remote"
 	"github.com/piremote/piremote/backends/helper/install"
+	"github.com/piremote/piremote/backends/helper/remote"
 )
 
 const (

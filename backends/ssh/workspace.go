@@ -19,9 +19,9 @@ type Workspace struct {
 	options    Options
 	connection *connection
 	helper     *remote.Workspace // nil in the agentless mode; then what follows counts
-	clients    *sftpClients  // nil if there is no SFTP server, or it is not wanted
-	engine     *posix.Engine // nil if there is no shell
-	noShell    error         // why
+	clients    *sftpClients      // nil if there is no SFTP server, or it is not wanted
+	engine     *posix.Engine     // nil if there is no shell
+	noShell    error             // why
 	mutations  *ops.Mutations
 	main       *view
 }

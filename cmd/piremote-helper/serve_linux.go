@@ -57,7 +57,7 @@ func closable(fd int, name string) (*os.File, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return nil, fmt.Errorf("the standard %s can't be used: %w", name, err)
 	}
-	return os.NewFile(uintptr(fd), name), nil //nolint:gosec // 0 or 1
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // program returns the path by which this program can be started again, and its

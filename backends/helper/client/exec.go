@@ -25,9 +25,10 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 	f := &follower{shell: s, job: randomHex(8), grace: cmd.Grace, output: output}
 	err = f.follow(ctx, c, wire.MethodExec, &wire.ExecRequest{Job: f.job, View: s.number, Command: cmd})
 	for again := time.Now().Add(max(s.options.Lease, askLimit)); errors.Is(err, errLost) && !errors.Is(err, errClosed); {
-		if c, err = s.again(ctx, again, err); err == nil {
-			err = f.follow(ctx, c, wire.MethodAttach, &wire.AttachRequest{Job: f.job, From: f.from})
+		if c, err = s.again(ctx, again, err); err != nil {
+			return ops.Exit{}, err
 		}
+		err = f.follow(ctx, c, wire.MethodAttach, &wire.AttachRequest{Job: f.job, From: f.from})
 	}
 	return f.end(ctx, err)
 }
@@ -42,10 +43,10 @@ func (s shell) again(ctx context.Context, until time.Time, lost error) (*conn, e
 		return nil, s.unknown(errors.Join(lost, err))
 	}
 	w, err := c.greeted(ctx)
-	if err == nil && !w.Resumed {
-		return nil, s.unknown(lost)
+	if err != nil || !w.Resumed {
+		return nil, s.unknown(errors.Join(lost, err))
 	}
-	return c, err
+	return c, nil
 }
 
 // follower delivers the output of one command.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -256,14 +255,15 @@ func TestCutCommandWithoutLeaseEnds(t *testing.T) {
 	if err := <-done; ops.KindOf(err) != ops.KindOutcomeUnknown {
 		t.Errorf("%v", err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); ; <-tick.C {
 		if _, err := os.Stat("/proc/" + pid); errors.Is(err, os.ErrNotExist) {
 			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the command still runs")
 		}
-		runtime.Gosched()
 	}
 }
 

@@ -84,6 +84,12 @@ const closeTimeout = 10 * time.Second
 func (w *Workspace) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	return w.CloseContext(ctx)
+}
+
+// CloseContext is Close that ctx bounds: what did not end until then ends when the
+// helper finds that the connection is gone.
+func (w *Workspace) CloseContext(ctx context.Context) error {
 	w.session.close(ctx)
 	return nil
 }

@@ -21,7 +21,7 @@ func startResident(o Options) (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
 	}
-	theirs := os.NewFile(uintptr(pair[1]), "resident") //nolint:gosec // a descriptor
+	theirs := os.NewFile(uintptr(pair[1]), "resident")
 	defer func() { _ = theirs.Close() }()
 	cmd := exec.Command(o.Self, helper.Reside) //nolint:noctx,gosec // it outlives this process, and is this program
 	cmd.Env = o.Env
@@ -36,6 +36,6 @@ func startResident(o Options) (*os.File, error) {
 		_ = unix.Close(pair[0])
 		return nil, fmt.Errorf("the resident process can't be started: %w", err)
 	}
-	go func() { _ = cmd.Wait() }()                       // if it ends before this process does
-	return os.NewFile(uintptr(pair[0]), "resident"), nil //nolint:gosec // as above
+	go func() { _ = cmd.Wait() }() // if it ends before this process does
+	return os.NewFile(uintptr(pair[0]), "resident"), nil
 }

@@ -30,7 +30,7 @@ func listenUnix(path string) (*os.File, error) {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("listen", err)
 	}
-	return os.NewFile(uintptr(fd), path), nil //nolint:gosec // a descriptor
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // accept waits for a connection. It ends when the listener is closed.
@@ -42,7 +42,7 @@ func accept(listener *os.File) (*os.File, error) {
 	fd := -1
 	var aerr error
 	err = raw.Read(func(l uintptr) bool {
-		fd, _, aerr = unix.Accept4(int(l), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK) //nolint:gosec // a descriptor
+		fd, _, aerr = unix.Accept4(int(l), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		return !errors.Is(aerr, unix.EAGAIN)
 	})
 	if err == nil {
@@ -51,7 +51,7 @@ func accept(listener *os.File) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), "connection"), nil //nolint:gosec // as above
+	return os.NewFile(uintptr(fd), "connection"), nil
 }
 
 // dialUnix connects to a socket. One that nobody accepts on takes the connection
@@ -65,7 +65,7 @@ func dialUnix(path string) (*os.File, error) {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("connect", err)
 	}
-	return os.NewFile(uintptr(fd), path), nil //nolint:gosec // as above
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // sameAccount refuses a peer of another account.
@@ -75,7 +75,7 @@ func sameAccount(c *os.File) error {
 		return err
 	}
 	var cred *unix.Ucred
-	cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }) //nolint:gosec // as above
+	cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err = errors.Join(cerr, err); err != nil {
 		return err
 	}

@@ -87,12 +87,10 @@ func zeroField(v reflect.Value, name string) string {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		return ""
 	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			return zeroField(v.Elem(), name)
-		}
-	case reflect.Struct:
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		return zeroField(v.Elem(), name)
+	}
+	if v.Kind() == reflect.Struct {
 		for i := range v.NumField() {
 			if hole := zeroField(v.Field(i), name+"."+v.Type().Field(i).Name); hole != "" {
 				return hole
