@@ -43,6 +43,7 @@ lint:
 soak:
 	.ci/install
 	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./tools/textedit ./backends/local
+	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 60m -run Flood ./backends/ssh
 
 # bench measures each tool on each target and the search beside rg and fd, by
 # turns in one run; docs/performance.md says what the columns are.
@@ -51,6 +52,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -skip Flood -benchtime 5x -timeout 60m ./e2e
 	$(GO) test -run '^$$' -bench Flood -benchtime 1x -timeout 60m ./e2e
 	$(GO) test -run '^$$' -bench . -benchtime 100x -timeout 60m ./backends/local ./tools/textedit
+	$(GO) test -run '^$$' -bench . -benchtime 3x -timeout 60m ./backends/ssh
 
 fmt:
 	$(GO) tool -modfile=.ci/tools/go.mod golangci-lint fmt ./...

@@ -7,7 +7,6 @@ import (
 
 	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/backends/helper/client"
-	"github.com/piremote/piremote/backends/helper/install"
 	"github.com/piremote/piremote/backends/helper/remote"
 )
 
@@ -48,10 +47,5 @@ func (w *Workspace) startHelper(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Helper returns how the helper was started, if it is used.
-func (w *Workspace) Helper() (install.Report, bool) {
-	if w.helper == nil {
-		return install.Report{}, false
-	}
-	return w.helper.Report(), true
-}
+// Remote returns the workspace behind the helper; nil in the agentless mode.
+func (w *Workspace) Remote() *remote.Workspace { return w.helper }

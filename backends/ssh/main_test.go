@@ -56,7 +56,7 @@ func startSSHD(t *testing.T, o servers.SSHDOptions) *servers.SSHD {
 	return servers.StartSSHD(t, o)
 }
 
-func optionsFor(t *testing.T, s *servers.SSHD) (Options, *notices) {
+func optionsFor(t testing.TB, s *servers.SSHD) (Options, *notices) {
 	t.Helper()
 	n := &notices{}
 	return Options{
@@ -66,7 +66,7 @@ func optionsFor(t *testing.T, s *servers.SSHD) (Options, *notices) {
 }
 
 // open opens a fresh folder on a server.
-func openTarget(t *testing.T, s *servers.SSHD, change func(*Options)) *target {
+func openTarget(t testing.TB, s *servers.SSHD, change func(*Options)) *target {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
@@ -92,7 +92,7 @@ func openTarget(t *testing.T, s *servers.SSHD, change func(*Options)) *target {
 	return g
 }
 
-func (g *target) put(t *testing.T, name, data string, mode os.FileMode) string {
+func (g *target) put(t testing.TB, name, data string, mode os.FileMode) string {
 	t.Helper()
 	p := filepath.Join(g.dir, name)
 	must(t, os.MkdirAll(filepath.Dir(p), 0o755))
@@ -101,7 +101,7 @@ func (g *target) put(t *testing.T, name, data string, mode os.FileMode) string {
 	return p
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return supervisor.Run(args[1:], stderr)
 	case helper.Serve, helper.Reside:
 		return serve(word, stderr)
+	case helper.Sessions, helper.Collect:
+		return sessions(word, stdout, stderr)
 	case helper.Version:
 		_, _ = fmt.Fprintln(stdout, helper.VersionLine(runtime.GOOS, runtime.GOARCH)) // nobody may be listening
 		return 0

@@ -12,6 +12,9 @@ import (
 const (
 	// window is how many bytes of items may be under way.
 	window = 1 << 20
+	// creditFrom is how many bytes of items are taken before that is said: what fits
+	// the window costs no word.
+	creditFrom = window / 2
 	// maxResult is the largest result in bytes that a call takes, unless it asks
 	// for more itself.
 	maxResult = 64 << 20
@@ -152,6 +155,7 @@ func (c *conn) register(r request) (*pending, uint32, error) {
 // await takes the answer.
 func (c *conn) await(ctx context.Context, r request, p *pending, id uint32) error {
 	canceled := ctx.Done()
+	owed := 0
 	var late <-chan time.Time
 	for {
 		items, done := p.next()
@@ -165,7 +169,10 @@ func (c *conn) await(ctx context.Context, r request, p *pending, id uint32) erro
 				return err
 			}
 			p.taken(len(item))
-			go c.send(wire.Frame{Type: wire.TypeCredit, Request: id, Payload: wire.Encode(&wire.Credit{Bytes: uint32(len(item))})}) //nolint:gosec // at most MaxPayload
+			if owed += len(item); owed >= creditFrom {
+				go c.send(wire.Frame{Type: wire.TypeCredit, Request: id, Payload: wire.Encode(&wire.Credit{Bytes: uint32(owed)})}) //nolint:gosec // less than two windows
+				owed = 0
+			}
 		}
 		if done {
 			return c.finish(r, p)

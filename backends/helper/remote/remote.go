@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/piremote/piremote/backends/helper/client"
 	"github.com/piremote/piremote/backends/helper/install"
 	"github.com/piremote/piremote/tools/ops"
+	"github.com/piremote/piremote/tools/textout"
 )
 
 // Options says how to get to a helper.
@@ -29,6 +31,7 @@ type Options struct {
 type Workspace struct {
 	*client.Workspace
 	reports
+	options Options
 }
 
 // Open opens the workspace. Where the helper can't run, or is not wanted, it
@@ -39,7 +42,7 @@ func Open(ctx context.Context, o Options) (w *Workspace, reason string, err erro
 	if o.Policy == helper.Never {
 		return nil, "the helper is switched off", nil
 	}
-	w = &Workspace{}
+	w = &Workspace{options: o}
 	o.Client.Dial = func(ctx context.Context) (io.ReadWriteCloser, error) {
 		s, r, err := install.Start(ctx, o.Exec, o.Bundle, install.Options{Target: o.Target})
 		w.add(r, err)
@@ -63,6 +66,40 @@ func Open(ctx context.Context, o Options) (w *Workspace, reason string, err erro
 	}
 	return nil, "", err
 }
+
+// Sessions lists the sessions of the account on the target, this one included. With
+// collect it ends those that nobody attends, with their commands, and removes what
+// others left: what is listed is what was there before.
+func (w *Workspace) Sessions(ctx context.Context, collect bool) ([]helper.Session, error) {
+	word := helper.Sessions
+	if collect {
+		word = helper.Collect
+	}
+	s, _, err := install.Start(ctx, w.options.Exec, w.options.Bundle, install.Options{Target: w.options.Target, Word: word})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.Close() }() // it has ended
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	defer stop()
+	var list []helper.Session
+	for lines := bufio.NewScanner(io.LimitReader(s, maxListing)); lines.Scan(); {
+		if session, ok := helper.ParseSession(lines.Text()); ok {
+			list = append(list, session)
+		}
+	}
+	exit, err := s.Wait(ctx)
+	if err == nil && exit.Code != 0 {
+		err = &ops.TransportError{
+			Kind: ops.KindUnavailable, Target: w.options.Target,
+			Msg: "the sessions on " + w.options.Target + " can't be listed or ended: " + textout.Line(exit.Stderr),
+		}
+	}
+	return list, err
+}
+
+// maxListing bounds a list of sessions in bytes.
+const maxListing = 1 << 20
 
 // reports keeps how the helper was started last.
 type reports struct {

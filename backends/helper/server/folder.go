@@ -35,6 +35,7 @@ const (
 	socketName  = "socket"
 	secretName  = "secret"
 	journalName = "journal"
+	stateName   = "state"
 )
 
 // Times of folders.

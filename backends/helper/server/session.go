@@ -126,6 +126,9 @@ func (s *session) join(c *conn) (resumed bool, err error) {
 			s.expiry.Stop()
 		}
 	}
+	if !c.extra && s.folder != nil {
+		s.folder.note(stateAttended, time.Time{})
+	}
 	s.mu.Unlock()
 	if !c.extra && before != nil {
 		before.leave()
@@ -149,6 +152,9 @@ func (s *session) part(c *conn) {
 		return
 	}
 	s.expiry = time.AfterFunc(s.lease, func() { s.finish(false) })
+	if s.folder != nil {
+		s.folder.note(stateAlone, time.Now().Add(s.lease))
+	}
 }
 
 // finish ends the session.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/piremote/piremote/backends/docker"
+	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/backends/ssh"
 	"github.com/piremote/piremote/tools/ops"
 )
@@ -37,11 +38,51 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 		Finding{Name: "folder", OK: true, Detail: t.Dir},
 		Finding{Name: "confinement", OK: t.Root != "", Detail: or(t.Root, "off"), Mend: ifEmpty(t.Root, "file tools reach everything the account can reach")},
 	)
+	findings = append(findings, helperFindings(ctx, ws, o)...)
 	findings = append(findings, shellFindings(ctx, ws.Set)...)
 	for _, weak := range t.Weaker {
 		findings = append(findings, Finding{Name: "weaker", OK: true, Detail: weak})
 	}
 	return findings, nil
+}
+
+// helperFindings tells what the helper on the target is and what it runs there.
+func helperFindings(ctx context.Context, ws *Workspace, o Options) []Finding {
+	if o.Workspace.Backend == "local" {
+		return nil
+	}
+	if ws.Remote == nil {
+		return []Finding{{Name: "helper", OK: true, Detail: "not used: each operation takes several round trips, and what the lines named weaker say holds"}}
+	}
+	r := ws.Remote.Report()
+	findings := []Finding{{Name: "helper", OK: true, Detail: fmt.Sprintf("%s for %s/%s", r.Path, r.OS, r.Arch)}}
+	for _, p := range r.Passed {
+		findings = append(findings, Finding{Name: "helper", OK: true, Detail: "passed over: " + p})
+	}
+	sessions, err := ws.Remote.Sessions(ctx, false)
+	if err != nil {
+		return append(findings, Finding{Name: "sessions", Detail: err.Error(), Mend: "look at the folder of the helper"})
+	}
+	for _, s := range sessions {
+		f := Finding{Name: "session", OK: true, Detail: DescribeSession(s)}
+		if s.State != helper.SessionAttended {
+			f.Mend = "piremote gc removes it"
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// DescribeSession says in words what a session on a target is.
+func DescribeSession(s helper.Session) string {
+	switch s.State {
+	case helper.SessionAttended:
+		return fmt.Sprintf("%s is attended, process %d, since %s", s.Name, s.PID, s.Since.Format(time.RFC3339))
+	case helper.SessionAlone:
+		return fmt.Sprintf("%s waits for its client until %s, process %d", s.Name, s.Until.Format(time.RFC3339), s.PID)
+	case helper.SessionEnded:
+	}
+	return fmt.Sprintf("%s has ended and left its journal, %s", s.Name, s.Since.Format(time.RFC3339))
 }
 
 // wayFindings looks at each step of the way to a remote workspace.

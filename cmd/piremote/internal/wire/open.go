@@ -9,6 +9,7 @@ import (
 	"github.com/piremote/piremote/backends/docker"
 	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/backends/helper/install"
+	"github.com/piremote/piremote/backends/helper/remote"
 	"github.com/piremote/piremote/backends/local"
 	"github.com/piremote/piremote/backends/ssh"
 	"github.com/piremote/piremote/config"
@@ -30,8 +31,10 @@ type Options struct {
 
 // Workspace is an open workspace.
 type Workspace struct {
-	Set   ops.Set
-	close func() error
+	Set ops.Set
+	// Remote is the workspace behind a helper; nil where none is used.
+	Remote *remote.Workspace
+	close  func() error
 }
 
 // Close ends what runs in the background there and the connection.
@@ -48,13 +51,13 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Workspace{Set: opened.Set(), close: opened.Close}, nil //nolint:contextcheck // At has a time of its own
+		return &Workspace{Set: opened.Set(), Remote: opened.Remote(), close: opened.Close}, nil //nolint:contextcheck // At has a time of its own
 	case "docker":
 		opened, err := docker.Open(ctx, dockerOptions(o))
 		if err != nil {
 			return nil, err
 		}
-		return &Workspace{Set: opened.Set(), close: opened.Close}, nil
+		return &Workspace{Set: opened.Set(), Remote: opened.Remote(), close: opened.Close}, nil
 	case "local":
 		return openLocal(ctx, o)
 	default:

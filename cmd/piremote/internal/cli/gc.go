@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/cmd/piremote/internal/wire"
+)
+
+func (a *app) gcCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "gc",
+		Short: "End what lost clients left running on the workspace's target, and remove what they left there",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context()) },
+	}
+}
+
+// gc ends the sessions on a target that nobody attends.
+func (a *app) gc(ctx context.Context) (err error) {
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	described, err := wire.Parse(cfg.Workspace, cfg.Workspaces)
+	if err != nil {
+		return err
+	}
+	ws, err := wire.Open(ctx, wire.Options{Workspace: described, Config: cfg, Env: a.Env, Notice: a.notice})
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, ws.Close()) }()
+	if ws.Remote == nil {
+		a.say("Nothing outlives its client here: the helper is not used.\n")
+		return nil
+	}
+	sessions, err := ws.Remote.Sessions(ctx, true)
+	if err != nil {
+		return err
+	}
+	removed := 0
+	for _, s := range sessions {
+		if s.State == helper.SessionAttended {
+			continue
+		}
+		removed++
+		a.say("removed %s\n", wire.DescribeSession(s))
+	}
+	a.say("%s\n", plural(removed, "session was removed", "sessions were removed"))
+	return nil
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
