@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"sync"
 
 	"github.com/piremote/piremote/backends/helper/wire"
@@ -77,6 +79,14 @@ func (c *conn) upload(ctx context.Context, n uint64, body []byte, b *bulk) {
 		})
 	}
 	wg.Wait()
+}
+
+// randomUpload is the number of an upload: no other of the session has it, also
+// not one whose parts are still under way on a connection of before.
+func randomUpload() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return max(binary.LittleEndian.Uint64(b[:]), 1)
 }
 
 func partFrame(n uint64, body []byte, at int) wire.Frame {

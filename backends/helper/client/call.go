@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -72,8 +73,12 @@ func (p *pending) take(f wire.Frame) (last bool, err error) {
 		p.items = append(p.items, f.Payload)
 		return false, nil
 	case wire.TypeError:
-		p.done, p.failure = true, new(wire.Failure)
-		return true, wire.Decode(f.Payload, p.failure)
+		m := new(wire.Failure)
+		if err := wire.Decode(f.Payload, m); err != nil {
+			return false, err
+		}
+		p.done, p.failure = true, m
+		return true, nil
 	default:
 	}
 	if int64(len(p.result)+len(f.Payload)) > p.limit {
@@ -123,7 +128,7 @@ func (c *conn) do(ctx context.Context, r request) error {
 	go func() {
 		defer close(p.asked)
 		if len(body) > wire.InlineSize {
-			req.Upload, req.Body = uint64(id), nil
+			req.Upload, req.Body = randomUpload(), nil
 			c.upload(ctx, req.Upload, body, r.spread)
 		}
 		c.send(wire.Frame{Type: wire.TypeRequest, Request: id, Payload: wire.Encode(&req)})
@@ -164,7 +169,10 @@ func (c *conn) await(ctx context.Context, r request, p *pending, id uint32) erro
 				c.fail(fmt.Errorf("%w: an item was not asked for", wire.ErrProtocol))
 				return c.lost()
 			}
-			if err := r.each(item); err != nil {
+			if err := r.each(item); errors.Is(err, wire.ErrProtocol) {
+				c.fail(err)
+				return c.lost()
+			} else if err != nil {
 				c.abandon(p, id)
 				return err
 			}

@@ -19,7 +19,8 @@ type conn struct {
 	out     *wire.Writer
 	heard   atomic.Int64  // frames
 	ready   chan struct{} // closed when the hello was sent
-	welcome chan wire.Welcome
+	met     chan struct{} // closed when welcome is set
+	welcome wire.Welcome
 	over    chan struct{} // closed when the connection has ended
 	bye     chan struct{} // closed when the helper said goodbye
 	reader  sync.WaitGroup
@@ -37,7 +38,7 @@ var errLost = errors.New("the connection to the helper was lost")
 // newConn begins a connection by sending the hello; the welcome comes later.
 func newConn(stream io.ReadWriteCloser, o Options, h wire.Hello) *conn {
 	c := &conn{
-		stream: stream, out: wire.NewWriter(stream), ready: make(chan struct{}), welcome: make(chan wire.Welcome, 1),
+		stream: stream, out: wire.NewWriter(stream), ready: make(chan struct{}), met: make(chan struct{}),
 		over: make(chan struct{}), bye: make(chan struct{}), calls: map[uint32]*pending{},
 	}
 	c.out.Compress(o.Compress)
@@ -53,9 +54,8 @@ func newConn(stream io.ReadWriteCloser, o Options, h wire.Hello) *conn {
 // greeted waits for the welcome.
 func (c *conn) greeted(ctx context.Context) (wire.Welcome, error) {
 	select {
-	case w := <-c.welcome:
-		c.welcome <- w
-		return w, nil
+	case <-c.met:
+		return c.welcome, nil
 	case <-c.over:
 		return wire.Welcome{}, c.lost()
 	case <-ctx.Done():
@@ -86,15 +86,15 @@ func (c *conn) take(f wire.Frame) error {
 	defer c.mu.Unlock()
 	switch f.Type {
 	case wire.TypeWelcome:
-		var w wire.Welcome
-		if err := wire.Decode(f.Payload, &w); err != nil {
+		select {
+		case <-c.met:
+			return outOfPlace(f)
+		default:
+		}
+		if err := wire.Decode(f.Payload, &c.welcome); err != nil {
 			return err
 		}
-		select {
-		case c.welcome <- w:
-		default:
-			return outOfPlace(f)
-		}
+		close(c.met)
 		return nil
 	case wire.TypePing:
 		go c.send(wire.Frame{Type: wire.TypePong})

@@ -24,30 +24,37 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 	}
 	f := &follower{shell: s, job: randomHex(8), grace: cmd.Grace, output: output}
 	err = f.follow(ctx, c, wire.MethodExec, &wire.ExecRequest{Job: f.job, View: s.number, Command: cmd})
-	for again := time.Now().Add(max(s.options.Lease, askLimit)); errors.Is(err, errLost) && !errors.Is(err, errClosed); {
-		if c, err = s.again(ctx, again, err); err != nil {
-			return ops.Exit{}, err
+	for until := time.Now().Add(max(s.options.Lease, askLimit)); goesOn(err); {
+		c, aerr := s.again(ctx, until)
+		if aerr != nil {
+			return ops.Exit{}, s.unknown(errors.Join(err, aerr))
 		}
 		err = f.follow(ctx, c, wire.MethodAttach, &wire.AttachRequest{Job: f.job, From: f.from})
+		if errors.As(err, new(*refusal)) && !errors.Is(err, errLost) {
+			return ops.Exit{}, s.unknown(err) // it ran, and is not known there any more
+		}
 	}
 	return f.end(ctx, err)
 }
 
 // again returns a connection to the session that the command belongs to, trying
 // until the time given.
-func (s shell) again(ctx context.Context, until time.Time, lost error) (*conn, error) {
+func (s shell) again(ctx context.Context, until time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	c, err := s.persist(ctx)
 	if err != nil {
-		return nil, s.unknown(errors.Join(lost, err))
+		return nil, err
 	}
 	w, err := c.greeted(ctx)
-	if err != nil || !w.Resumed {
-		return nil, s.unknown(errors.Join(lost, err))
+	if err == nil && !w.Resumed {
+		err = errGone
 	}
-	return c, nil
+	return c, err
 }
+
+// errGone is why a command can't be taken up again.
+var errGone = errors.New("the session at the target has ended, and its commands with it")
 
 // follower delivers the output of one command.
 type follower struct {
@@ -72,10 +79,11 @@ func (f *follower) deliver(b []byte) error {
 	if err := wire.Decode(b, &o); err != nil {
 		return err
 	}
-	if o.Offset != f.from || o.Chunk.Dropped < 0 || o.Chunk.DroppedLines < 0 {
+	next := o.Offset + o.Chunk.Dropped + int64(len(o.Chunk.Data))
+	if o.Offset != f.from || o.Chunk.Dropped < 0 || o.Chunk.DroppedLines < 0 || next < f.from {
 		return fmt.Errorf("%w: output at %d comes after %d", wire.ErrProtocol, o.Offset, f.from)
 	}
-	f.from += o.Chunk.Dropped + int64(len(o.Chunk.Data))
+	f.from = next
 	if f.output != nil {
 		f.output(o.Chunk)
 	}
@@ -96,5 +104,3 @@ func (f *follower) end(ctx context.Context, err error) (ops.Exit, error) {
 	}
 	return ops.Exit{}, f.explain(err)
 }
-
-func isLost(err error) bool { return errors.Is(err, errLost) }

@@ -2,11 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"sync"
 
 	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/tools/ops"
 )
 
 const (
@@ -16,6 +19,9 @@ const (
 	partBytes = 1 << 20
 	// ahead is the number of parts under way on a connection.
 	ahead = 4
+	// claimed is the size in bytes up to which memory is made for a file before its
+	// content comes.
+	claimed = 512 << 20
 )
 
 // ReadFile implements ops.ReadOperations: small files in one round trip, large
@@ -25,7 +31,7 @@ func (f files) ReadFile(ctx context.Context, path string, limit int64) ([]byte, 
 	if err != nil || first.End {
 		return first.Data, err
 	}
-	if first.Version.Size <= int64(len(first.Data)) {
+	if size := first.Version.Size; size <= int64(len(first.Data)) || size > claimed {
 		return f.readOn(ctx, path, limit, first)
 	}
 	data := make([]byte, first.Version.Size)
@@ -65,16 +71,23 @@ func (f files) ReadFile(ctx context.Context, path string, limit int64) ([]byte, 
 	return data, nil
 }
 
-// readOn reads a file that holds more than it claims, as those of /proc do.
-func (f files) readOn(ctx context.Context, path string, limit int64, r wire.ReadReply) ([]byte, error) {
-	data := r.Data
+// readOn reads a file part after part, whatever it claims to hold: those of /proc
+// claim less than they have.
+func (f files) readOn(ctx context.Context, path string, limit int64, first wire.ReadReply) ([]byte, error) {
+	r, data := first, first.Data
 	for !r.End {
-		var err error
-		r, err = f.part(ctx, nil, wire.ReadRequest{Path: path, Limit: limit, Offset: int64(len(data)), Length: partBytes})
+		m := wire.ReadRequest{Path: path, Limit: limit, Offset: int64(len(data)), Length: partBytes}
+		if first.Version.Size > claimed {
+			m.Same = &first.Version
+		}
+		next, err := f.part(ctx, nil, m)
 		if err != nil {
 			return nil, err
 		}
-		data = append(data, r.Data...)
+		r, data = next, append(data, next.Data...)
+		if limit > 0 && int64(len(data)) > limit {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: ops.ErrTooLarge}
+		}
 	}
 	return data, nil
 }
@@ -85,12 +98,16 @@ func (f files) part(ctx context.Context, c *conn, m wire.ReadRequest) (wire.Read
 	m.View = f.number
 	var r wire.ReadReply
 	req := request{method: wire.MethodRead, body: &m, result: &r, limit: m.Length + wire.MaxPayload}
+	err := errLost
 	if c != nil {
-		if err := c.do(ctx, req); !isLost(err) {
-			return r, f.explain(err)
-		}
+		err = f.explain(c.do(ctx, req))
 	}
-	err := f.read(ctx, req)
+	if errors.Is(err, errLost) {
+		err = f.read(ctx, req)
+	}
+	if err == nil && !r.End && len(r.Data) == 0 || int64(len(r.Data)) > m.Length {
+		err = f.explain(fmt.Errorf("%w: %d bytes of a file are no part of %d", wire.ErrProtocol, len(r.Data), m.Length))
+	}
 	return r, err
 }
 

@@ -24,6 +24,7 @@ type session struct {
 	main    *conn
 	attempt *attempt
 	views   []wire.OpenRequest // in the order of their numbers, from 1
+	opens   int                // views that were asked for: no number is higher
 	known   bool               // the session exists at the target
 	closed  bool
 }
@@ -150,7 +151,11 @@ func (s *session) dial(ctx context.Context, again bool) (*conn, error) {
 		s.mu.Unlock()
 		for i := range views {
 			var r wire.OpenReply
-			if err = c.do(ctx, request{method: wire.MethodOpen, body: &views[i], result: &r}); err != nil {
+			err = c.do(ctx, request{method: wire.MethodOpen, body: &views[i], result: &r})
+			if err == nil && int(r.View) != i+1 {
+				err = fmt.Errorf("%w: the view %d has come back as %d", wire.ErrProtocol, i+1, r.View)
+			}
+			if err != nil {
 				break
 			}
 		}
@@ -174,6 +179,21 @@ func (s *session) open(ctx context.Context, h wire.Hello) (*conn, error) {
 	return newConn(stream, s.options, h), nil
 }
 
+// keep remembers what a view was opened with, for a session that has to be made
+// anew.
+func (s *session) keep(number uint32, req wire.OpenRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number == 0 || int64(number) > int64(s.opens) {
+		return fmt.Errorf("%w: a view has the number %d, of %d", wire.ErrProtocol, number, s.opens)
+	}
+	for len(s.views) < int(number) {
+		s.views = append(s.views, wire.OpenRequest{})
+	}
+	s.views[number-1] = req
+	return nil
+}
+
 // extra makes a further connection of the session.
 func (s *session) extra(ctx context.Context) (*conn, error) {
 	c, err := s.open(ctx, wire.Hello{Extra: true})
@@ -185,6 +205,12 @@ func (s *session) extra(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// goesOn reports whether a call that ended with err may go on over another
+// connection: not where the other side can't be talked to, or nobody wants to.
+func goesOn(err error) bool {
+	return errors.Is(err, errLost) && !errors.Is(err, errClosed) && !errors.Is(err, wire.ErrProtocol)
 }
 
 // read makes a call that changes nothing, and once more if the connection was lost
@@ -200,7 +226,7 @@ func (s *session) read(ctx context.Context, r request) error {
 			return err
 		}
 		err = c.do(ctx, r)
-		if !errors.Is(err, errLost) || try == 2 || begun || ctx.Err() != nil || errors.Is(err, errClosed) {
+		if !goesOn(err) || try == 2 || begun || ctx.Err() != nil {
 			return s.explain(err)
 		}
 	}
@@ -222,7 +248,7 @@ func (s *session) change(ctx context.Context, r request) error {
 		if !errors.Is(err, errLost) && !errors.Is(err, errNoAnswer) {
 			return s.explain(err)
 		}
-		if errors.Is(err, errNoAnswer) || errors.Is(err, errClosed) {
+		if !goesOn(err) {
 			return s.unknown(err)
 		}
 		fate, aerr := s.ask(ctx, r.change)
@@ -233,7 +259,10 @@ func (s *session) change(ctx context.Context, r request) error {
 		case fate.Fate == wire.FateDone && fate.Failure != nil:
 			return s.explain(&refusal{*fate.Failure})
 		case fate.Fate == wire.FateDone:
-			return wire.Decode(fate.Result, r.result)
+			if err := wire.Decode(fate.Result, r.result); err != nil {
+				return s.unknown(err)
+			}
+			return nil
 		case fate.Fate == wire.FateUnknown || try == resends:
 			return s.unknown(err)
 		case ctx.Err() != nil: // it was not applied, and need not be
@@ -254,7 +283,7 @@ func (s *session) ask(ctx context.Context, change string) (wire.AskReply, error)
 			return reply, err
 		}
 		err = c.do(ctx, request{method: wire.MethodAsk, body: &wire.AskRequest{Change: change}, result: &reply})
-		if !errors.Is(err, errLost) || errors.Is(err, errClosed) {
+		if !goesOn(err) {
 			return reply, err
 		}
 	}
@@ -293,10 +322,10 @@ func (s *session) explain(err error) error {
 		return nil
 	case errors.As(err, &refused):
 		return refused.Err(s.options.Label)
-	case errors.Is(err, errLost):
-		return s.transport(ops.KindUnavailable, err, "%s", s.lostText(err))
 	case errors.Is(err, wire.ErrProtocol):
 		return s.transport(ops.KindProtocol, err, "%s: %v", s.options.Label, err)
+	case errors.Is(err, errLost):
+		return s.transport(ops.KindUnavailable, err, "%s", s.lostText(err))
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ func (w *Workspace) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.opens = 2
 	all := make(chan error, 1)
 	main := make(chan error, 1)
 	var opened [2]wire.OpenReply
@@ -64,10 +66,9 @@ func (w *Workspace) start(ctx context.Context) error {
 	if err != nil {
 		return s.explain(err)
 	}
-	s.mu.Lock()
-	s.views = make([]wire.OpenRequest, 2)
-	s.views[opened[0].View-1], s.views[opened[1].View-1] = first, whole
-	s.mu.Unlock()
+	if err := errors.Join(s.keep(opened[0].View, first), s.keep(opened[1].View, whole)); err != nil {
+		return s.explain(err)
+	}
 	w.main = &view{s, w, opened[0].View, opened[0]}
 	w.mutations = ops.NewMutations(files{&view{s, w, opened[1].View, opened[1]}}.Canonical)
 	return nil
@@ -119,15 +120,15 @@ func (v *view) at(dir, root string) (ops.Set, error) {
 	}
 	next := &view{session: v.session, workspace: v.workspace}
 	req := wire.OpenRequest{Dir: dir, Root: root}
+	v.mu.Lock()
+	v.opens++
+	v.mu.Unlock()
 	if err := v.read(ctx, request{method: wire.MethodOpen, body: &req, result: &next.opened}); err != nil {
 		return ops.Set{}, err
 	}
 	next.number = next.opened.View
-	v.mu.Lock()
-	for len(v.views) < int(next.number) {
-		v.views = append(v.views, wire.OpenRequest{})
+	if err := v.keep(next.number, req); err != nil {
+		return ops.Set{}, v.explain(err)
 	}
-	v.views[next.number-1] = req
-	v.mu.Unlock()
 	return next.set(), nil
 }
