@@ -35,7 +35,8 @@ func Decode(b []byte, m Message) error {
 }
 
 // codec moves fields from or to bytes: numbers as varints, texts and lists with
-// their length before them. Once something is wrong, everything is zero.
+// their length before them. Once something is wrong, everything is zero. Encoding
+// only reads: messages under way may share what they hold.
 type codec struct {
 	buf      []byte
 	decoding bool
@@ -60,13 +61,17 @@ func (c *codec) uint64(v *uint64) {
 func (c *codec) int64(v *int64) {
 	u := uint64(*v)<<1 ^ uint64(*v>>63) //nolint:gosec // zigzag
 	c.uint64(&u)
-	*v = int64(u>>1) ^ -int64(u&1)
+	if c.decoding {
+		*v = int64(u>>1) ^ -int64(u&1)
+	}
 }
 
 func (c *codec) int(v *int) {
 	n := int64(*v)
 	c.int64(&n)
-	*v = int(n)
+	if c.decoding {
+		*v = int(n)
+	}
 }
 
 func (c *codec) uint32(v *uint32) {
@@ -76,7 +81,9 @@ func (c *codec) uint32(v *uint32) {
 		c.fail()
 		n = 0
 	}
-	*v = uint32(n)
+	if c.decoding {
+		*v = uint32(n)
+	}
 }
 
 func (c *codec) bool(v *bool) {
@@ -88,7 +95,9 @@ func (c *codec) bool(v *bool) {
 	if n > 1 {
 		c.fail()
 	}
-	*v = n == 1
+	if c.decoding {
+		*v = n == 1
+	}
 }
 
 func (c *codec) duration(v *time.Duration) { c.int64((*int64)(v)) }
@@ -101,13 +110,17 @@ func (c *codec) time(v *time.Time) {
 	}
 	set := !v.IsZero()
 	c.bool(&set)
-	if !set {
-		*v = time.Time{}
-		return
+	if set {
+		c.int64(&sec)
+		c.int64(&nsec)
 	}
-	c.int64(&sec)
-	c.int64(&nsec)
-	*v = time.Unix(sec, nsec)
+	switch {
+	case !c.decoding:
+	case set:
+		*v = time.Unix(sec, nsec)
+	default:
+		*v = time.Time{}
+	}
 }
 
 // length moves the length of something whose elements take at least a byte each.
@@ -191,5 +204,7 @@ func (c *codec) pairs(v *map[string]string) {
 func text[T ~string](c *codec, v *T) {
 	s := string(*v)
 	c.string(&s)
-	*v = T(s)
+	if c.decoding {
+		*v = T(s)
+	}
 }

@@ -37,7 +37,9 @@ const (
 func (m *Failure) fields(c *codec) {
 	form := uint32(m.Form)
 	c.uint32(&form)
-	m.Form = Form(form)
+	if c.decoding {
+		m.Form = Form(form)
+	}
 	c.string(&m.Op)
 	c.string(&m.Path)
 	c.uint32(&m.Code)

@@ -148,12 +148,13 @@ func optional[T any, P interface {
 }](c *codec, v *P) {
 	there := *v != nil
 	c.bool(&there)
-	if !there {
-		*v = nil
-		return
-	}
 	if c.decoding {
-		*v = new(T)
+		if *v = nil; there {
+			*v = new(T)
+		}
+	}
+	if !there {
+		return
 	}
 	(*v).fields(c)
 }

@@ -95,7 +95,9 @@ func (m *Request) fields(c *codec) {
 		c.fail()
 		n = 0
 	}
-	m.Method = Method(n)
+	if c.decoding {
+		m.Method = Method(n)
+	}
 	c.uint32(&m.Window)
 	c.uint64(&m.Upload)
 	c.string(&m.Change)
