@@ -162,7 +162,7 @@ func TestHelperThatBreaksTheGreeting(t *testing.T) {
 		"unknown type":   {func(h *hostile) { h.say('?', 0, nil) }, ops.KindProtocol, "out of place"},
 		"a request":      {func(h *hostile) { h.say(wire.TypeRequest, 1, nil) }, ops.KindProtocol, "out of place"},
 		"unasked result": {func(h *hostile) { h.say(wire.TypeResult, 77, nil) }, ops.KindProtocol, "out of place"},
-		"unasked item":   {func(h *hostile) { h.say(wire.TypeItem, 1, nil) }, ops.KindProtocol, "not asked for"},
+		"unasked item":   {func(h *hostile) { h.say(wire.TypeItem, 1, nil) }, ops.KindProtocol, "broke the protocol"},
 		"bad refusal":    {func(h *hostile) { h.say(wire.TypeError, 0, nil) }, ops.KindProtocol, "can't be decoded"},
 		"truncated head": {func(h *hostile) { h.raw("\x01\x00"); _ = h.Close() }, ops.KindUnavailable, "lost"},
 		"truncated body": {func(h *hostile) { h.raw("\x09\x00\x00\x00\x00\x00\x00\x00W\x00abc"); _ = h.Close() }, ops.KindUnavailable, "lost"},

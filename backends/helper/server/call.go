@@ -57,12 +57,16 @@ func (k *call) run(m method) {
 	k.conn.send(wire.Frame{Type: wire.TypeResult, Request: k.id, Payload: payload})
 }
 
-// body is the message of the request, which may have been uploaded.
+// body is the message of the request, which may have been uploaded. Who has gone
+// uploads no more, also for a change, which is to run to its end once it has begun.
 func (k *call) body() ([]byte, error) {
 	if k.req.Upload == 0 {
 		return k.req.Body, nil
 	}
-	return k.conn.session.uploads.take(k.ctx, k.req.Upload)
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	defer context.AfterFunc(k.conn.ctx, cancel)()
+	return k.conn.session.uploads.take(ctx, k.req.Upload)
 }
 
 // credit lets more items be sent.

@@ -34,10 +34,12 @@ type conn struct {
 	out     *wire.Writer
 	extra   bool
 
-	cancel context.CancelFunc // of everything that it asked for
+	ctx    context.Context //nolint:containedctx // of everything that it asked for
+	cancel context.CancelFunc
 
 	mu     sync.Mutex
 	cut    bool // nothing that it brings counts any more
+	bye    bool // it ends with a goodbye, which has to be answered
 	calls  map[uint32]*call
 	active sync.WaitGroup
 }
@@ -45,33 +47,41 @@ type conn struct {
 // newReader returns a reader of frames.
 func newReader(s io.Reader) *wire.Reader { return wire.NewReader(bufio.NewReaderSize(s, readBuffer)) }
 
-// serve obeys the connection until it ends, and returns why; nil after a goodbye.
+// farewellLimit bounds how long the answer to a goodbye may take, with the ending
+// of everything.
+const farewellLimit = 20 * time.Second
+
+// serve obeys the connection until it ends, and returns why; nil after a goodbye,
+// for which it calls goodbye.
 // Requests under way are ended, but for changes, which run to their end, and for
 // commands, which are the session's.
-func (c *conn) serve(ctx context.Context, silence time.Duration) error {
+func (c *conn) serve(silence time.Duration, goodbye func()) error {
 	defer c.active.Wait()
 	defer c.leave()
 	alarm := newWatchdog(silence, func() { _ = c.stream.Close() })
 	defer alarm.stop()
 	for {
 		f, err := c.in.Read()
-		if err != nil {
-			return err
+		bye := false
+		if err == nil {
+			alarm.reset()
+			bye, err = c.take(f)
 		}
-		alarm.reset()
-		bye, err := c.take(ctx, f)
-		if err != nil {
+		if errors.Is(err, wire.ErrProtocol) || errors.Is(err, errTakenOver) {
 			c.refuse(err)
-			return err
 		}
 		if bye {
-			return nil
+			time.AfterFunc(farewellLimit, func() { _ = c.stream.Close() })
+			goodbye()
+		}
+		if err != nil || bye {
+			return err
 		}
 	}
 }
 
 // take does what a frame says. An error is the other side's fault.
-func (c *conn) take(ctx context.Context, f wire.Frame) (bye bool, err error) {
+func (c *conn) take(f wire.Frame) (bye bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut {
@@ -82,9 +92,10 @@ func (c *conn) take(ctx context.Context, f wire.Frame) (bye bool, err error) {
 		go c.send(wire.Frame{Type: wire.TypePong}) // a write may block, and nothing here may
 	case wire.TypePong:
 	case wire.TypeBye:
+		c.bye = true
 		return true, nil
 	case wire.TypeRequest:
-		return false, c.begin(ctx, f)
+		return false, c.begin(f)
 	case wire.TypeCancel:
 		if k := c.calls[f.Request]; k != nil {
 			k.cancel()
@@ -118,7 +129,7 @@ func (c *conn) take(ctx context.Context, f wire.Frame) (bye bool, err error) {
 }
 
 // begin starts a request. The caller holds the lock.
-func (c *conn) begin(ctx context.Context, f wire.Frame) error {
+func (c *conn) begin(f wire.Frame) error {
 	var m wire.Request
 	if err := wire.Decode(f.Payload, &m); err != nil {
 		return err
@@ -133,6 +144,7 @@ func (c *conn) begin(ctx context.Context, f wire.Frame) error {
 	if !ok {
 		return fmt.Errorf("%w: the method %d is unknown", wire.ErrProtocol, m.Method)
 	}
+	ctx := c.ctx
 	if m.Change != "" {
 		// From here on the change is known, before anything else is read.
 		if !c.session.journal.open(m.Change) {
@@ -171,13 +183,17 @@ func (c *conn) refuse(err error) {
 // errTakenOver ends a connection whose session another one has taken over.
 var errTakenOver = errors.New("another connection has taken the session over")
 
-// leave lets nothing count any more that the connection brings.
+// leave lets nothing count any more that the connection brings, and closes it
+// unless it waits for the answer to its goodbye.
 func (c *conn) leave() {
 	c.mu.Lock()
 	c.cut = true
+	bye := c.bye
 	c.mu.Unlock()
 	c.cancel()
-	_ = c.stream.Close()
+	if !bye {
+		_ = c.stream.Close()
+	}
 }
 
 // gone reports whether the connection has ended, or counts no more.

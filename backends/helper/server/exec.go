@@ -160,6 +160,13 @@ func (js *jobs) add(j *job) error {
 	return nil
 }
 
+// close lets no further job begin.
+func (js *jobs) close() {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	js.closed = true
+}
+
 func (js *jobs) get(name string) *job {
 	js.mu.Lock()
 	defer js.mu.Unlock()

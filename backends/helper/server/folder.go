@@ -77,10 +77,7 @@ func claim(cache string, s *session, resume bool) (*folder, error) {
 }
 
 func (f *folder) open(s *session, resume bool) (err error) {
-	if f.handle, err = os.Open(f.path); err != nil {
-		return err
-	}
-	if err := private(f.handle); err != nil {
+	if f.handle, err = openPrivate(f.path); err != nil {
 		return err
 	}
 	if f.lock, err = takeLock(filepath.Join(f.path, lockName)); err != nil {
@@ -116,23 +113,36 @@ func (f *folder) open(s *session, resume bool) (err error) {
 	return err
 }
 
-// private refuses a folder that others may have a hand in.
-func private(dir *os.File) error {
-	info, err := dir.Stat()
+// openPrivate opens a folder, unless others may have a hand in it.
+func openPrivate(path string) (*os.File, error) {
+	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil, notPrivate(path, "it is a link or no folder")
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
-		return err
+	err = unix.Fstat(int(dir.Fd()), &st)
+	switch {
+	case err != nil:
+	case int(st.Uid) != os.Geteuid():
+		err = notPrivate(path, fmt.Sprintf("it belongs to the account with the number %d", st.Uid))
+	case st.Mode&0o077 != 0:
+		err = notPrivate(path, fmt.Sprintf("its mode is %03o", st.Mode&0o777))
 	}
-	if int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return &ops.TransportError{
-			Kind: ops.KindAuth, Target: "helper",
-			Msg: fmt.Sprintf("the folder %s is not private: it must belong to the account and nobody else may enter it", dir.Name()),
-		}
+	if err != nil {
+		_ = dir.Close()
+		return nil, err
 	}
-	return nil
+	return dir, nil
+}
+
+func notPrivate(path, why string) error {
+	return &ops.TransportError{
+		Kind: ops.KindAuth, Target: "helper",
+		Msg: fmt.Sprintf("the folder %s of the session is not private: %s; remove it", path, why),
+	}
 }
 
 // takeLock locks a file for this process, waiting a little for one that is about
@@ -174,14 +184,11 @@ func callSession(cache, name string) (*os.File, error) {
 	if cache == "" {
 		return nil, fs.ErrNotExist
 	}
-	dir, err := os.Open(filepath.Join(sessionsDir(cache), name))
+	dir, err := openPrivate(filepath.Join(sessionsDir(cache), name))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }()
-	if err := private(dir); err != nil {
-		return nil, err
-	}
 	return dialUnix(socketIn(dir))
 }
 

@@ -7,7 +7,10 @@ import (
 	"encoding/binary"
 	"io"
 	"os"
+	"slices"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/piremote/piremote/backends/helper/wire"
 )
@@ -19,6 +22,7 @@ import (
 type journal struct {
 	mu      sync.Mutex
 	file    *os.File // nil if there is none
+	path    string   // of file
 	size    int64
 	entries map[string]*entry
 	order   []string // of entries that have ended, oldest first
@@ -30,14 +34,16 @@ const (
 	maxEntries     = 256
 	maxResult      = 256 << 10 // of a result in memory
 	maxJournalFile = 1 << 20
+	maxRenewed     = 32 // changes that have ended, in a file that is made anew
 )
 
 // entry is one change.
 type entry struct {
-	ended  chan struct{}
-	begun  *wire.Record // of a process that was killed: what it was about to do
-	result []byte
-	fail   *wire.Failure
+	ended   chan struct{}
+	begun   *wire.Record // of a process that was killed: what it was about to do
+	result  []byte
+	fail    *wire.Failure
+	written []byte // its last record, as it is in the file
 }
 
 // open takes a change in. It reports false if its name was used before.
@@ -124,20 +130,49 @@ func (j *journal) append(r wire.Record) error {
 	if j.file == nil {
 		return nil
 	}
-	if j.size > maxJournalFile {
-		// What is known from here on is enough; what is under way is begun again.
-		if err := j.file.Truncate(0); err != nil {
-			return err
-		}
-		j.size = 0
-	}
 	b := wire.Append(make([]byte, 4), &r)
 	binary.LittleEndian.PutUint32(b, uint32(len(b)-4)) //nolint:gosec // a record is small
+	if e := j.entries[r.Change]; e != nil {
+		e.written = b
+	}
+	if j.size > maxJournalFile {
+		return j.renew()
+	}
 	n, err := j.file.WriteAt(b, j.size)
 	if err != nil {
 		return err
 	}
 	j.size += int64(n)
+	return nil
+}
+
+// renew puts a file in the place of one that has grown large: with what is under
+// way, and the newest of what has ended. A process that is killed leaves the one
+// or the other.
+func (j *journal) renew() error {
+	var b []byte
+	past := j.order[max(0, len(j.order)-maxRenewed):]
+	for _, change := range past {
+		b = append(b, j.entries[change].written...)
+	}
+	for change, e := range j.entries {
+		if !slices.Contains(j.order, change) {
+			b = append(b, e.written...)
+		}
+	}
+	next, err := os.OpenFile(j.path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = next.Write(b); err == nil {
+		err = os.Rename(j.path+".new", j.path)
+	}
+	if err != nil {
+		_ = next.Close()
+		return err
+	}
+	_ = j.file.Close() // nothing was left to be written
+	j.file, j.size = next, int64(len(b))
 	return nil
 }
 
@@ -148,32 +183,32 @@ func (j *journal) load(f *os.File) error {
 		return err
 	}
 	j.entries = map[string]*entry{}
+	size := int64(0)
 	for len(data) >= 4 {
-		n := int(binary.LittleEndian.Uint32(data))
-		if n > len(data)-4 {
+		n := int64(binary.LittleEndian.Uint32(data))
+		if n > int64(len(data)-4) {
 			break // it was killed while it wrote this
 		}
 		var r wire.Record
 		if err := wire.Decode(data[4:4+n], &r); err != nil {
 			break
 		}
+		e := &entry{ended: make(chan struct{}), begun: &r, written: data[:4+n]}
 		data = data[4+n:]
-		e := &entry{ended: make(chan struct{}), begun: &r}
+		size += 4 + n
 		if r.Ended {
 			e.begun, e.fail = nil, r.Failure
 			if r.Failure == nil {
 				e.result = briefly(r)
 			}
 			close(e.ended)
+			j.order = append(j.order, r.Change)
 		}
 		j.entries[r.Change] = e
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	j.file, j.size = f, info.Size()
-	return nil
+	// What is broken is written over: nothing behind it could be read.
+	j.file, j.path, j.size = f, f.Name(), size
+	return f.Truncate(size)
 }
 
 // briefly is the result of a change as far as a record holds it.

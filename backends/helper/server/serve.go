@@ -86,12 +86,11 @@ func greet(st stream, in *wire.Reader) (wire.Hello, error) {
 	defer late.Stop()
 	var h wire.Hello
 	f, err := in.Read()
-	if err != nil {
-		return h, err
-	}
-	if f.Type != wire.TypeHello {
+	switch {
+	case err != nil:
+	case f.Type != wire.TypeHello:
 		err = fmt.Errorf("%w: the first frame is of type %q", wire.ErrProtocol, byte(f.Type))
-	} else {
+	default:
 		err = wire.Decode(f.Payload, &h)
 	}
 	switch {
@@ -143,12 +142,8 @@ func host(o Options, st stream, in *wire.Reader, h wire.Hello) error {
 	}
 	close(s.done)
 	s.attending.Wait()
-	select {
-	case ferr := <-first:
-		if errors.Is(ferr, errRefused) || errors.Is(ferr, wire.ErrProtocol) {
-			err = errors.Join(err, ferr)
-		}
-	default:
+	if ferr := <-first; errors.Is(ferr, errRefused) || errors.Is(ferr, wire.ErrProtocol) {
+		err = errors.Join(err, ferr)
 	}
 	return err
 }
@@ -158,7 +153,7 @@ func host(o Options, st stream, in *wire.Reader, h wire.Hello) error {
 func relay(st stream, r io.Reader, socket io.ReadWriteCloser, h wire.Hello) error {
 	if err := wire.NewWriter(socket).Write(wire.Frame{Type: wire.TypeHello, Payload: wire.Encode(&h)}); err != nil {
 		_ = socket.Close()
-		return turnAway(st, err)
+		return turnAway(st, &ops.TransportError{Kind: ops.KindUnavailable, Target: "helper", Msg: "the session is ending", Err: err})
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -168,7 +163,12 @@ func relay(st stream, r io.Reader, socket io.ReadWriteCloser, h wire.Hello) erro
 	}()
 	_, err := io.Copy(socket, r)
 	_ = socket.Close()
-	return errors.Join(err, <-done)
+	for _, e := range []error{err, <-done} {
+		if e != nil && !errors.Is(e, os.ErrClosed) { // not just that the other direction ended first
+			return e
+		}
+	}
+	return nil
 }
 
 // pipes are two pipes as one stream.

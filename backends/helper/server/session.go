@@ -7,8 +7,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -83,9 +85,8 @@ func (s *session) attend(st stream, in *wire.Reader, h wire.Hello) error {
 	out := wire.NewWriter(st)
 	out.Compress(h.Compress)
 	c := &conn{session: s, stream: st, in: in, out: out, extra: h.Extra, calls: map[uint32]*call{}}
-	ctx, cancel := context.WithCancel(s.ctx)
-	c.cancel = cancel
-	defer cancel()
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	defer c.cancel()
 	if !s.knows(h.Secret) {
 		c.refuse(errRefused)
 		_ = st.Close()
@@ -100,11 +101,11 @@ func (s *session) attend(st stream, in *wire.Reader, h wire.Hello) error {
 	c.send(wire.Frame{Type: wire.TypeWelcome, Payload: wire.Encode(&wire.Welcome{
 		Version: wire.Version, OS: "linux", Home: s.options.Home, Resumed: resumed, Resumable: s.folder != nil,
 	})})
-	err = c.serve(ctx, h.Silence)
-	if err == nil { // a goodbye
-		s.finish(true)
+	err = c.serve(h.Silence, func() { s.finish(true) })
+	if err == nil { // a goodbye, which is answered when everything has ended
 		<-s.done
 		c.send(wire.Frame{Type: wire.TypeBye})
+		_ = st.Close()
 	}
 	s.part(c)
 	return err
@@ -206,16 +207,16 @@ func (s *session) tilde(p string) string {
 // close ends everything: changes run to their end, commands don't.
 func (s *session) close() error {
 	s.mu.Lock()
-	conns, w := s.conns, s.workspace
-	s.jobs.closed = true
+	conns, w := slices.Collect(maps.Keys(s.conns)), s.workspace
 	s.mu.Unlock()
+	s.jobs.close()
 	s.cancel()
 	var err error
 	if w != nil {
 		err = w.End(s.grace())
 	}
 	s.jobs.active.Wait()
-	for c := range conns {
+	for _, c := range conns {
 		c.leave()
 	}
 	return errors.Join(err, s.journal.close())

@@ -179,10 +179,14 @@ func (t *tape) taken(n int64) {
 }
 
 // rewind makes everything unsent from an offset on, for a new connection. It
-// reports false if what lies there is gone.
+// reports false, and changes nothing, if what lies there is gone, or was never
+// delivered.
 func (t *tape) rewind(from int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if from < t.begin() || from > t.ahead() {
+		return false
+	}
 	var again []piece
 	for _, s := range t.sent {
 		if s.after() > from {
@@ -196,12 +200,9 @@ func (t *tape) rewind(from int64) bool {
 	}
 	t.wake()
 	if len(t.unsent) == 0 {
-		return from == t.end
+		return true
 	}
 	first := &t.unsent[0]
-	if first.offset > from {
-		return false
-	}
 	if had := from - first.offset; had > 0 { // the client counts whole items
 		if had > first.dropped {
 			n := had - first.dropped
@@ -213,6 +214,22 @@ func (t *tape) rewind(from int64) bool {
 		first.offset = from
 	}
 	return true
+}
+
+// begin is the offset of the first byte that can still be delivered.
+func (t *tape) begin() int64 {
+	if len(t.sent) > 0 {
+		return t.sent[0].offset
+	}
+	return t.ahead()
+}
+
+// ahead is the offset of the first byte that was not sent yet.
+func (t *tape) ahead() int64 {
+	if len(t.unsent) > 0 {
+		return t.unsent[0].offset
+	}
+	return t.end
 }
 
 // finish says that nothing more will be written.

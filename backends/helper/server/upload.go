@@ -76,7 +76,7 @@ func (u *uploads) take(ctx context.Context, n uint64) ([]byte, error) {
 	if up == nil {
 		return nil, fmt.Errorf("%w: there is no upload %d", wire.ErrProtocol, n)
 	}
-	defer u.forget(n)
+	defer u.forget(n, up)
 	select {
 	case <-up.complete:
 		return up.data, nil
@@ -85,10 +85,10 @@ func (u *uploads) take(ctx context.Context, n uint64) ([]byte, error) {
 	}
 }
 
-func (u *uploads) forget(n uint64) {
+func (u *uploads) forget(n uint64, up *upload) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if up := u.all[n]; up != nil {
+	if u.all[n] == up {
 		u.total -= int64(len(up.data))
 		delete(u.all, n)
 	}
