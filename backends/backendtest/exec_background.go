@@ -27,8 +27,18 @@ func backgroundReturns(ctx context.Context, w *Workspace) error {
 
 func backgroundKill(ctx context.Context, w *Workspace) error {
 	seconds := uniqueSeconds()
-	_, err := w.run(ctx, "sleep "+seconds+" & echo started", func(c *ops.Command) { c.Background = ops.BackgroundKill })
-	return first(err, w.ended(seconds, 0))
+	_, err := w.run(ctx, "(: >begun; exec sleep "+seconds+") & while [ ! -e begun ]; do sleep 0.01; done", func(c *ops.Command) { c.Background = ops.BackgroundKill })
+	if err := first(err, w.ended(seconds, 0)); err != nil {
+		return err
+	}
+	// One that was just about to become the program did not show yet.
+	pause := time.NewTimer(200 * time.Millisecond)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+	return w.ended(seconds, 0)
 }
 
 func backgroundSession(ctx context.Context, w *Workspace) error {

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
@@ -205,8 +206,9 @@ func (s *session) listen() {
 				return
 			}
 			in := newReader(c)
+			ends := context.AfterFunc(s.ctx, func() { _ = c.Close() })
 			h, err := greet(c, in)
-			if err != nil {
+			if !ends() || err != nil {
 				return
 			}
 			_ = s.attend(c, in, h) // why it ended was told to the client

@@ -127,7 +127,7 @@ func host(o Options, st stream, in *wire.Reader, h wire.Hello) error {
 		if s.folder, err = claim(o.Cache, s, h.Resume); err != nil {
 			return turnAway(st, err)
 		}
-		go s.listen()
+		s.attending.Go(s.listen)
 	}
 	first := make(chan error, 1)
 	go func() { first <- s.attend(st, in, h) }()
