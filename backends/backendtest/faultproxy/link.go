@@ -15,6 +15,7 @@ type link struct {
 	client, server net.Conn
 	once           sync.Once
 	done           chan struct{}
+	stalled        bool // it drops everything; the proxy's lock guards it
 }
 
 // reset ends both sides with RST.
@@ -100,7 +101,7 @@ func (l *link) deliver(d Direction, to net.Conn, pieces <-chan piece) {
 
 // send writes one piece and reports whether the link goes on.
 func (l *link) send(d Direction, to net.Conn, p piece) bool {
-	data, hole, cut := l.proxy.admit(d, p.data)
+	data, hole, cut := l.proxy.admit(l, d, p.data)
 	switch {
 	case hole:
 		return true
@@ -115,10 +116,10 @@ func (l *link) send(d Direction, to net.Conn, p piece) bool {
 }
 
 // admit counts a piece and says how much of it passes.
-func (p *Proxy) admit(d Direction, data []byte) (pass []byte, hole, cut bool) {
+func (p *Proxy) admit(l *link, d Direction, data []byte) (pass []byte, hole, cut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.hole {
+	if p.hole || l.stalled {
 		return nil, true, false
 	}
 	if data == nil {
@@ -129,6 +130,16 @@ func (p *Proxy) admit(d Direction, data []byte) (pass []byte, hole, cut bool) {
 			data, cut, p.cuts[d] = data[:left], true, -1
 		} else {
 			p.cuts[d] = left - int64(len(data))
+		}
+	}
+	if left := p.stalls[d]; left >= 0 {
+		if int64(len(data)) >= left {
+			data, p.stalls[d] = data[:left], -1
+			for l := range p.links {
+				l.stalled = true
+			}
+		} else {
+			p.stalls[d] = left - int64(len(data))
 		}
 	}
 	if d == Up {

@@ -49,6 +49,7 @@ type Proxy struct {
 	hole   bool
 	refuse bool
 	cuts   [2]int64 // bytes left before the cut; -1 for none
+	stalls [2]int64 // as cuts
 	links  map[*link]struct{}
 	counts Counts
 	last   Direction
@@ -64,7 +65,7 @@ func Listen(ctx context.Context, o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		listener: l, target: o.Target, delay: o.Delay, rate: o.Bandwidth,
-		cuts: [2]int64{-1, -1}, links: map[*link]struct{}{}, last: Down,
+		cuts: [2]int64{-1, -1}, stalls: [2]int64{-1, -1}, links: map[*link]struct{}{}, last: Down,
 	}
 	p.wg.Go(p.accept)
 	return p, nil
@@ -97,6 +98,11 @@ func (p *Proxy) Refuse(on bool) { p.set(func() { p.refuse = on }) }
 // CutAfter resets the connections as soon as n more bytes went in direction d.
 // The cut happens once.
 func (p *Proxy) CutAfter(d Direction, n int64) { p.set(func() { p.cuts[d] = n }) }
+
+// StallAfter is a black hole for the connections that are present as soon as n more
+// bytes went in direction d; new ones pass. It happens once; a negative n calls it
+// off, as it does for CutAfter.
+func (p *Proxy) StallAfter(d Direction, n int64) { p.set(func() { p.stalls[d] = n }) }
 
 // Reset resets all present connections (RST on both sides).
 func (p *Proxy) Reset() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -110,6 +111,33 @@ func TestBlackHoleIsSilentAndOpen(t *testing.T) {
 	var ne net.Error
 	if _, err := c.Read(make([]byte, 1)); err == nil || !asNet(err, &ne) || !ne.Timeout() {
 		t.Errorf("read: %v, want a timeout", err)
+	}
+}
+
+func TestStallSparesNewConnections(t *testing.T) {
+	p, c := start(t, Options{})
+	p.StallAfter(Up, 3)
+	if _, err := c.Write([]byte("12345")); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); p.Counts().Up < 3 && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	next, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = next.Close() }()
+	if got := say(t, next, []byte("abc")); string(got) != "abc" {
+		t.Errorf("the new connection says %q", got)
+	}
+	if p.Counts().Up > 6 {
+		t.Errorf("%+v", p.Counts())
+	}
+	_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	var ne net.Error
+	if _, err := io.ReadAll(c); !asNet(err, &ne) || !ne.Timeout() {
+		t.Errorf("the stalled connection says %v", err)
 	}
 }
 

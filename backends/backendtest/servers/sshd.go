@@ -44,7 +44,12 @@ type SSHD struct {
 	KnownHosts   string // the known_hosts in Home
 	// HostKey is the server's public key.
 	HostKey gossh.PublicKey
+
+	log *logs
 }
+
+// Log returns what the server has said so far, at most the last mebibyte or so.
+func (s *SSHD) Log() string { return s.log.String() }
 
 // Address is host:port.
 func (s *SSHD) Address() string { return net.JoinHostPort(s.Host, fmt.Sprint(s.Port)) }
@@ -85,6 +90,7 @@ func StartSSHD(tb testing.TB, o SSHDOptions) *SSHD {
 	}
 
 	log := &logs{}
+	s.log = log
 	log.showIfFailed(tb, "sshd")
 	const attempts = 3 // the free port may be taken by someone else meanwhile
 	for range attempts {
