@@ -1,7 +1,8 @@
 # make try   the main job in seconds: an agent mends a bug over SSH (needs Go only)
 # make test  every test, against a real sshd and a real dockerd
 # make bench every tool on every target, in time and round trips
-# make soak  the long forms: a million edits, 50 trees of each kind, 500 killed writes
+# make soak  the long forms: a million edits, 50 trees of each kind, 500 killed writes,
+#            100 broken links
 # make fuzz  every fuzz target, FUZZTIME=60s each
 GO ?= go
 export GOFLAGS := $(GOFLAGS) -trimpath
@@ -43,7 +44,7 @@ lint:
 soak:
 	.ci/install
 	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./tools/textedit ./backends/local
-	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 60m -run Flood ./backends/ssh
+	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./backends/ssh ./backends/helper/client
 
 # bench measures each tool on each target and the search beside rg and fd, by
 # turns in one run; docs/performance.md says what the columns are.

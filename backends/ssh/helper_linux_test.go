@@ -107,7 +107,8 @@ func TestSSHX05HelperNeedsOneSession(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			refusals := strings.Count(s.Log(), "no more sessions")
+			const refusal = "no more sessions"
+			refusals := strings.Count(s.Log(), refusal)
 			if refusals > 0 {
 				t.Errorf("the server refused %d sessions", refusals)
 			}
@@ -117,6 +118,9 @@ func TestSSHX05HelperNeedsOneSession(t *testing.T) {
 			}
 			if got, err := g.Set().Read.ReadFile(t.Context(), filepath.Join(g.dir, "large"), 0); err != nil || string(got) != large {
 				t.Errorf("%d bytes, %v", len(got), err)
+			}
+			if n == 1 && refusals == strings.Count(s.Log(), refusal) {
+				t.Errorf("the server's log tells no refusal where there was one:\n%s", s.Log())
 			}
 			exit, err := g.Set().Bash.Exec(t.Context(), ops.Command{Script: "sleep 600", Dir: g.dir, Timeout: 300 * time.Millisecond, Grace: 100 * time.Millisecond}, func(ops.Chunk) {})
 			if err != nil || !exit.TimedOut || len(exit.Survivors) > 0 {
