@@ -26,7 +26,7 @@ func TestSSHC07ChangesOverALinkThatBreaks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := openLinked(t, func(o *Options) { lively(o); o.Lease = lease })
 			const seed = 20
-			random := rand.New(rand.NewPCG(seed, uint64(lease))) //nolint:gosec // a test has to be repeatable
+			random := rand.New(rand.NewPCG(seed, uint64(lease)))
 			calls := &changes{linked: l, file: l.put(t, "f", "count: 0\n", 0o644)}
 			l.proxy.ResetCounts()
 			for kind := range 3 {
@@ -126,7 +126,7 @@ func wholeCount() string {
 // whole and in order, with its exit status (hazard SSHX-08).
 func TestSSHX08CommandOutlivesItsLink(t *testing.T) {
 	l := openLinked(t, func(o *Options) { lively(o); o.Lease = time.Minute })
-	random := rand.New(rand.NewPCG(8, 0)) //nolint:gosec // a test has to be repeatable
+	random := rand.New(rand.NewPCG(8, 0))
 	for i := range often(4, 20) {
 		first := 1 + random.IntN(counted/2)
 		second := first + 1 + random.IntN(counted/3)
@@ -195,7 +195,7 @@ func (l *linked) running(t *testing.T) (pids []int, ended chan error) {
 	told, ended := make(chan string, 1), make(chan error, 1)
 	ctx := t.Context()
 	go func() {
-		_, err := l.Set().Bash.Exec(ctx, ops.Command{Script: tree, Dir: l.dir}, func(c ops.Chunk) { told <- string(c.Data) })
+		_, err := l.Set().Bash.Exec(ctx, ops.Command{Script: tree, Dir: l.dir}, func(c ops.Chunk) { told <- string(c.Data) }) //nolint:contextcheck // At has a time of its own
 		ended <- err
 	}()
 	select {

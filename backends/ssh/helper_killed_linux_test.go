@@ -132,7 +132,7 @@ func (l *linked) shot(t *testing.T, random *rand.Rand, within time.Duration, wor
 // write is made once all the same (hazards WRIT-06, MUTQ-06).
 func TestWRIT06HelperKilledWithinAWrite(t *testing.T) {
 	const seed = 4
-	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // a test has to be repeatable
+	random := rand.New(rand.NewPCG(seed, seed))
 	for word, lease := range map[string]time.Duration{helper.Serve: 0, helper.Reside: time.Minute} {
 		l := openLinked(t, func(o *Options) { o.Lease = lease })
 		path := l.put(t, "f", "old", 0o644)
@@ -168,7 +168,7 @@ func TestWRIT06HelperKilledWithinAWrite(t *testing.T) {
 func TestMUTQ06HelperKilledWithinAnEdit(t *testing.T) {
 	l := openLinked(t, nil)
 	const seed = 6
-	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // a test has to be repeatable
+	random := rand.New(rand.NewPCG(seed, seed))
 	path := l.put(t, "f", "", 0o644)
 	filler := strings.Repeat("filler\n", 20_000)
 	count, unknown := 0, 0
