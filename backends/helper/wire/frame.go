@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // Version is the version of the protocol. Both sides must have the same one.
@@ -151,6 +152,7 @@ type Writer struct {
 	mu       sync.Mutex
 	w        io.Writer
 	compress bool
+	speed    speed
 	buf      []byte
 	packed   bytes.Buffer
 	deflater *flate.Writer
@@ -158,9 +160,10 @@ type Writer struct {
 }
 
 // NewWriter returns a Writer on w, which gets one Write per frame.
-func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w, speed: speed{now: time.Now}} }
 
-// Compress says whether frames may be compressed; they are not until then.
+// Compress says whether frames may be compressed; they are not until then. While
+// the stream takes more than a compressor makes, they are sent as they are.
 func (w *Writer) Compress(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,7 +189,9 @@ func (w *Writer) Write(f Frame) error {
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, f.Request)
 	w.buf = append(w.buf, byte(f.Type), flags)
 	w.buf = append(w.buf, payload...)
+	begin := w.speed.now()
 	_, w.err = w.w.Write(w.buf)
+	w.speed.add(len(w.buf), w.speed.now().Sub(begin))
 	return w.err
 }
 
@@ -194,7 +199,7 @@ func (w *Writer) Write(f Frame) error {
 // sample, so that content which is compressed already costs little.
 func (w *Writer) pack(b []byte) []byte {
 	const sample = 4 << 10
-	if !w.compress || len(b) < compressFrom {
+	if !w.compress || len(b) < compressFrom || w.speed.fast() {
 		return nil
 	}
 	if len(b) > 4*sample {

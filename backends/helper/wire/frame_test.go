@@ -27,8 +27,8 @@ func TestFramesSurviveTheStream(t *testing.T) {
 		{Type: TypePing},
 		{Type: TypeRequest, Request: 1<<32 - 1, Payload: []byte("x")},
 		{Type: TypeItem, Request: 7, Payload: bytes.Repeat([]byte("text "), 20_000)},
-		{Type: TypePart, Payload: randomBytes(MaxPayload)},
 		{Type: TypeResult, Request: 7, Payload: bytes.Repeat([]byte{0}, MaxPayload)},
+		{Type: TypePart, Payload: randomBytes(MaxPayload)},
 	}
 	for _, compress := range []bool{false, true} {
 		var stream bytes.Buffer
