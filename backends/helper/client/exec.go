@@ -38,11 +38,16 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 }
 
 // again returns a connection to the session that the command belongs to, trying
-// until the time given.
+// until the time given if the command has a lease: without one it has ended with its
+// connection, as far as the target has noticed.
 func (s shell) again(ctx context.Context, until time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	c, err := s.persist(ctx)
+	connect := s.conn
+	if s.options.Lease > 0 {
+		connect = s.persist
+	}
+	c, err := connect(ctx)
 	if err != nil {
 		return nil, err
 	}
