@@ -161,6 +161,28 @@ func TestSSHX08CommandOutlivesItsLink(t *testing.T) {
 	}
 }
 
+// A command whose request is lost on the way runs once (hazard SSHX-08).
+func TestSSHX08CommandWhoseRequestIsLost(t *testing.T) {
+	l := openLinked(t, func(o *Options) { o.Lease = time.Minute })
+	random := rand.New(rand.NewPCG(9, 0)) //nolint:gosec // a test has to be repeatable
+	for i := range often(6, 50) {
+		links := l.proxy.Counts().Connections
+		d := faultproxy.Direction(i % 2)
+		l.proxy.CutAfter(d, random.Int64N(150))
+		out, exit, err := l.run(t.Context(), "echo ran | tee -a ran; exit 5")
+		l.proxy.CutAfter(d, -1)
+		if err != nil || exit.Code != 5 || out != "ran\n" {
+			t.Fatalf("command %d: %q, %+v, %v", i, out, exit, err)
+		}
+		if l.proxy.Counts().Connections == links {
+			t.Errorf("command %d: the link was not cut", i)
+		}
+		if got := string(must2(t, filepath.Join(l.dir, "ran"))); got != strings.Repeat("ran\n", i+1) {
+			t.Fatalf("command %d: it ran so often: %q", i, got)
+		}
+	}
+}
+
 // A command that ends while the link is broken has its true end all the same.
 func TestSSHX08CommandEndsWhileTheLinkIsBroken(t *testing.T) {
 	l := openLinked(t, func(o *Options) { o.Lease = time.Minute })

@@ -23,7 +23,8 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 		return ops.Exit{}, err
 	}
 	f := &follower{shell: s, job: randomHex(8), grace: cmd.Grace, output: output}
-	err = f.follow(ctx, c, wire.MethodExec, &wire.ExecRequest{Job: f.job, View: s.number, Command: cmd})
+	run := &wire.ExecRequest{Job: f.job, View: s.number, Command: cmd}
+	err = f.follow(ctx, c, wire.MethodExec, run)
 	for until := time.Now().Add(max(s.options.Lease, askLimit)); goesOn(err); {
 		c, aerr := s.again(ctx, until)
 		if aerr != nil {
@@ -32,6 +33,9 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 		err = f.follow(ctx, c, wire.MethodAttach, &wire.AttachRequest{Job: f.job, From: f.from})
 		if errors.As(err, new(*refusal)) && !errors.Is(err, errLost) {
 			return ops.Exit{}, s.unknown(err) // it ran, and is not known there any more
+		}
+		if err == nil && f.reply.Never {
+			err = f.follow(ctx, c, wire.MethodExec, run) // the request was lost with the connection
 		}
 	}
 	return f.end(ctx, err)
@@ -97,6 +101,9 @@ func (f *follower) deliver(b []byte) error {
 
 // end returns how the command ended.
 func (f *follower) end(ctx context.Context, err error) (ops.Exit, error) {
+	if err == nil && f.reply.Never {
+		return ops.Exit{}, f.unknown(fmt.Errorf("%w: a command ended that never began", wire.ErrProtocol))
+	}
 	switch {
 	case err == nil && f.reply.Failure == nil:
 		return f.reply.Exit, nil

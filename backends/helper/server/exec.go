@@ -32,14 +32,18 @@ type job struct {
 // have heard of it.
 type jobs struct {
 	mu     sync.Mutex
-	all    map[string]*job
-	past   []string // those that have ended, oldest first
+	all    map[string]*job // nil if it is forgotten but for its name
+	past   []string        // those that have ended, oldest first
 	closed bool
 	active sync.WaitGroup
 }
 
-// maxPast is the number of commands that are remembered when they have ended.
-const maxPast = 16
+// What is remembered of commands that have ended: so many as they are, and so many
+// names, by which it is known that they did begin.
+const (
+	maxPast  = 16
+	maxNames = 10_000
+)
 
 // errNoJob is the error of a command that the session does not know.
 var errNoJob = errors.New("the command is not known here any more")
@@ -53,9 +57,12 @@ func execute(k *call, m *wire.ExecRequest) (wire.Message, error) {
 	j := &job{name: m.Job, tape: newTape(), ended: make(chan struct{}), listening: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(s.ctx)
 	j.cancel = cancel
-	if err := s.jobs.add(j); err != nil {
+	if old, err := s.jobs.add(j); old != nil || err != nil {
 		cancel()
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		return k.listen(old, 0)
 	}
 	go func() {
 		defer s.jobs.active.Done()
@@ -68,8 +75,11 @@ func execute(k *call, m *wire.ExecRequest) (wire.Message, error) {
 }
 
 func attach(k *call, m *wire.AttachRequest) (wire.Message, error) {
-	j := k.conn.session.jobs.get(m.Job)
-	if j == nil {
+	j, known := k.conn.session.jobs.get(m.Job)
+	switch {
+	case !known:
+		return &wire.ExecReply{Never: true}, nil
+	case j == nil:
 		return nil, errNoJob
 	}
 	return k.listen(j, m.From)
@@ -143,21 +153,27 @@ func (k *call) pour(j *job, sent *int64) (pause time.Duration, ended bool) {
 	}
 }
 
-func (js *jobs) add(j *job) error {
+// add takes a job in, unless it returns the one that has its name.
+func (js *jobs) add(j *job) (*job, error) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
+	old, known := js.all[j.name]
 	switch {
+	case j.name == "":
+		return nil, fmt.Errorf("%w: a command has no name", wire.ErrProtocol)
+	case old != nil:
+		return old, nil
+	case known:
+		return nil, errNoJob
 	case js.closed:
-		return errEnding
-	case j.name == "" || js.all[j.name] != nil:
-		return fmt.Errorf("%w: the name of a command is missing or in use", wire.ErrProtocol)
+		return nil, errEnding
 	}
 	if js.all == nil {
 		js.all = map[string]*job{}
 	}
 	js.all[j.name] = j
 	js.active.Add(1)
-	return nil
+	return nil, nil
 }
 
 // close lets no further job begin.
@@ -167,10 +183,12 @@ func (js *jobs) close() {
 	js.closed = true
 }
 
-func (js *jobs) get(name string) *job {
+// get returns a job, nil if only its name is left, and whether it ever began.
+func (js *jobs) get(name string) (j *job, known bool) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	return js.all[name]
+	j, known = js.all[name]
+	return j, known
 }
 
 // ended counts a job as past, and forgets the oldest of them.
@@ -178,7 +196,10 @@ func (js *jobs) ended(j *job) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	js.past = append(js.past, j.name)
-	for len(js.past) > maxPast {
+	if n := len(js.past) - maxPast; n > 0 {
+		js.all[js.past[n-1]] = nil
+	}
+	for len(js.past) > maxNames {
 		delete(js.all, js.past[0])
 		js.past = js.past[1:]
 	}

@@ -173,7 +173,7 @@ func TestClientThatAsksForNonsense(t *testing.T) {
 		"upload of a change": {Method: wire.MethodWrite, Upload: 99, Change: "a"},
 		"garbage":            {Method: wire.MethodStat, Body: []byte("\xff")},
 		"garbage change":     {Method: wire.MethodEdit, Body: []byte("\xff"), Change: "b"},
-		"command":            {Method: wire.MethodAttach, Body: wire.Encode(&wire.AttachRequest{Job: "none"})},
+		"nameless command":   {Method: wire.MethodExec, Body: wire.Encode(&wire.ExecRequest{View: 1})},
 		"negative part":      {Method: wire.MethodRead, Body: wire.Encode(&wire.ReadRequest{View: 1, Path: "/etc/passwd", Length: -5})},
 		"mode":               {Method: wire.MethodWrite, Body: wire.Encode(&wire.WriteRequest{View: 1, Path: "/x", Mode: 99})},
 	}

@@ -2,7 +2,8 @@ package wire
 
 import "github.com/piremote/piremote/tools/ops"
 
-// ExecRequest runs a command.
+// ExecRequest runs a command, or listens to it from its beginning if it runs
+// already.
 type ExecRequest struct {
 	Job     string // a name that no other command of the session has
 	View    uint32
@@ -49,10 +50,11 @@ func (m *Output) fields(c *codec) {
 }
 
 // ExecReply is how a command ended. Failure is what the engine returned beside
-// the Exit, if anything.
+// the Exit, if anything. Never answers an AttachRequest whose command never began.
 type ExecReply struct {
 	Exit    ops.Exit
 	Failure *Failure
+	Never   bool
 }
 
 func (m *ExecReply) fields(c *codec) {
@@ -69,4 +71,5 @@ func (m *ExecReply) fields(c *codec) {
 	c.int64(&x.SpillSize)
 	c.bool(&x.SpillCut)
 	optional(c, &m.Failure)
+	c.bool(&m.Never)
 }

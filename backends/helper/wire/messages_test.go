@@ -57,7 +57,7 @@ func messages() []Message {
 		&ExecReply{ops.Exit{
 			Code: 1, Signal: "KILL", TimedOut: true, Shell: "/sh", Background: true, Killed: 2, Survivors: []string{"1 x"},
 			Unverified: "u", SpillPath: "/s", SpillSize: 3, SpillCut: true,
-		}, failure},
+		}, failure, true},
 		failure,
 	}
 }
