@@ -53,7 +53,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -skip Flood -benchtime 5x -timeout 60m ./e2e
 	$(GO) test -run '^$$' -bench Flood -benchtime 1x -timeout 60m ./e2e
 	$(GO) test -run '^$$' -bench . -benchtime 100x -timeout 60m ./backends/local ./tools/textedit
-	$(GO) test -run '^$$' -bench . -benchtime 3x -timeout 60m ./backends/ssh
+	$(GO) test -run '^$$' -bench . -benchtime 3x -timeout 60m ./backends/ssh ./backends/docker
 
 fmt:
 	$(GO) tool -modfile=.ci/tools/go.mod golangci-lint fmt ./...

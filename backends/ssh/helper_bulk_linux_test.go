@@ -93,6 +93,94 @@ func TestManyCallsShareOneChannel(t *testing.T) {
 	}
 }
 
+// BenchmarkConnect measures connecting, authentication included, over 100 ms and
+// 10 Mbit/s: to a host that has no helper yet, and to one that has.
+func BenchmarkConnect(b *testing.B) {
+	home := b.TempDir()
+	s := servers.StartSSHD(b, servers.SSHDOptions{Config: []string{"SetEnv HOME=" + home}})
+	proxy, err := faultproxy.Listen(b.Context(), faultproxy.Options{Target: s.Address(), Delay: 50 * time.Millisecond, Bandwidth: 1_250_000})
+	must(b, err)
+	b.Cleanup(func() { must(b, proxy.Close()) })
+	bundle := helpertest.Bundle(b)
+	for name, first := range map[string]bool{"first": true, "later": false} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if first {
+					b.StopTimer()
+					must(b, os.RemoveAll(filepath.Join(home, ".cache")))
+					b.StartTimer()
+				}
+				g := openTarget(b, s, func(o *Options) {
+					o.Port, o.AcceptNew, o.Helper, o.Helpers = proxy.Port(), true, helper.Require, bundle
+				})
+				b.StopTimer()
+				if r := g.Remote().Report(); r.Uploaded != first {
+					b.Fatalf("%+v", r)
+				}
+				must(b, g.Close())
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkParallel compares many calls at once over 100 ms with one, and commands
+// with the same of a shell on this machine.
+func BenchmarkParallel(b *testing.B) {
+	g, _, _ := behindProxy(b, faultproxy.Options{Delay: 50 * time.Millisecond})
+	path := g.put(b, "f", strings.Repeat("x", 4096), 0o644)
+	together := func(b *testing.B, n int, call func() error) {
+		b.Helper()
+		for b.Loop() {
+			var wg sync.WaitGroup
+			for range n {
+				wg.Go(func() {
+					if err := call(); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+	}
+	read := func() error { _, err := g.Set().Read.ReadFile(b.Context(), path, 0); return err }
+	b.Run("read", func(b *testing.B) { together(b, 1, read) })
+	b.Run("64 reads", func(b *testing.B) { together(b, 64, read) })
+	b.Run("50 sleeps", func(b *testing.B) {
+		together(b, 50, func() error {
+			_, err := g.Set().Bash.Exec(b.Context(), ops.Command{Script: "sleep 0.1"}, func(ops.Chunk) {})
+			return err
+		})
+	})
+	b.Run("50 sleeps here", func(b *testing.B) {
+		together(b, 50, func() error { return exec.CommandContext(b.Context(), "bash", "-c", "sleep 0.1").Run() })
+	})
+}
+
+// BenchmarkStartUpFile compares calls on an account whose shell takes 70 ms to start
+// with calls on one whose shell does not.
+func BenchmarkStartUpFile(b *testing.B) {
+	for name, text := range map[string]string{"plain": "", "70 ms": "sleep 0.07\n"} {
+		home := b.TempDir()
+		must(b, os.WriteFile(filepath.Join(home, ".bashrc"), []byte(text), 0o644))
+		s := servers.StartSSHD(b, servers.SSHDOptions{Config: []string{"SetEnv HOME=" + home}})
+		g := openTarget(b, s, func(o *Options) { o.Helper, o.Helpers = helper.Require, helpertest.Bundle(b) })
+		path := g.put(b, "f", strings.Repeat("x", 4096), 0o644)
+		b.Run(name+"/read", func(b *testing.B) {
+			for b.Loop() {
+				_, err := g.Set().Read.ReadFile(b.Context(), path, 0)
+				must(b, err)
+			}
+		})
+		b.Run(name+"/exec", func(b *testing.B) {
+			for b.Loop() {
+				_, err := g.Set().Bash.Exec(b.Context(), ops.Command{Script: "true"}, func(ops.Chunk) {})
+				must(b, err)
+			}
+		})
+	}
+}
+
 // BenchmarkBulk compares large reads and writes with scp over the same link.
 func BenchmarkBulk(b *testing.B) {
 	const size = 100 << 20
