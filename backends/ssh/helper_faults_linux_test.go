@@ -164,7 +164,7 @@ func TestSSHX08CommandOutlivesItsLink(t *testing.T) {
 // A command whose request is lost on the way runs once (hazard SSHX-08).
 func TestSSHX08CommandWhoseRequestIsLost(t *testing.T) {
 	l := openLinked(t, func(o *Options) { o.Lease = time.Minute })
-	random := rand.New(rand.NewPCG(9, 0)) //nolint:gosec // a test has to be repeatable
+	random := rand.New(rand.NewPCG(9, 0))
 	for i := range often(6, 50) {
 		links := l.proxy.Counts().Connections
 		d := faultproxy.Direction(i % 2)
