@@ -18,6 +18,8 @@ import (
 	"github.com/piremote/piremote/backends/backendtest/faultproxy"
 	"github.com/piremote/piremote/backends/backendtest/servers"
 	"github.com/piremote/piremote/backends/docker"
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/helpertest"
 	"github.com/piremote/piremote/backends/local"
 	"github.com/piremote/piremote/backends/ssh"
 	"github.com/piremote/piremote/tools"
@@ -128,15 +130,22 @@ func BenchmarkLs(b *testing.B) {
 	x.run(b, step{"ls", "ls", func(int) map[string]any { return map[string]any{"limit": 10_000} }})
 }
 
+// modes are the names of the policies that the remote targets are measured under.
+var modes = map[string]helper.Policy{"helper": helper.Require, "agentless": helper.Never} //nolint:gochecknoglobals // a table
+
 func BenchmarkToolDocker(b *testing.B) {
 	d := servers.StartDockerd(b)
-	dir := b.TempDir()
-	name := d.Run(b, servers.ContainerOptions{Binds: []string{dir + ":/ws"}})
-	w, err := docker.Open(b.Context(), docker.Options{Container: name, Dir: "/ws", Host: d.Host})
-	closeLater(b, w, err)
-	x := newBench(b, w.Set(), dir)
-	for _, s := range steps() {
-		b.Run(s.name, func(b *testing.B) { x.run(b, s) })
+	for mode, policy := range modes {
+		dir := b.TempDir()
+		name := d.Run(b, servers.ContainerOptions{Binds: []string{dir + ":/ws"}})
+		w, err := docker.Open(b.Context(), docker.Options{
+			Container: name, Dir: "/ws", Host: d.Host, Helper: policy, Helpers: helpertest.Bundle(b),
+		})
+		closeLater(b, w, err)
+		x := newBench(b, w.Set(), dir)
+		for _, s := range steps() {
+			b.Run(mode+"/"+s.name, func(b *testing.B) { x.run(b, s) })
+		}
 	}
 }
 
@@ -145,18 +154,26 @@ func BenchmarkToolDocker(b *testing.B) {
 // those that passed the proxy, encryption included.
 func BenchmarkToolSSH(b *testing.B) {
 	s := servers.StartSSHD(b, servers.SSHDOptions{})
+	for mode, policy := range modes {
+		toolSSH(b, s, mode, policy)
+	}
+}
+
+func toolSSH(b *testing.B, s *servers.SSHD, mode string, policy helper.Policy) {
+	b.Helper()
 	proxy, err := faultproxy.Listen(b.Context(), faultproxy.Options{Target: s.Address()})
 	closeLater(b, proxy, err)
 	dir := b.TempDir()
 	w, err := ssh.Open(b.Context(), ssh.Options{
 		Host: "127.0.0.1", Port: proxy.Port(), User: s.User, Dir: dir, Home: s.Home, ConfigFile: "none", AcceptNew: true,
+		Helper: policy, Helpers: helpertest.Bundle(b),
 	})
 	closeLater(b, w, err)
 	x := newBench(b, w.Set(), dir)
 	for _, st := range steps() {
 		near := time.Duration(0)
 		for _, rtt := range []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond} {
-			b.Run(fmt.Sprintf("%s/%dms", st.name, rtt.Milliseconds()), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%s/%dms", mode, st.name, rtt.Milliseconds()), func(b *testing.B) {
 				proxy.SetDelay(rtt / 2)
 				proxy.ResetCounts()
 				median := x.run(b, st)
