@@ -152,9 +152,19 @@ func (s *session) part(c *conn) {
 		s.finishLocked(false)
 		return
 	}
-	s.expiry = time.AfterFunc(s.lease, func() { s.finish(false) })
+	s.expiry = time.AfterFunc(s.lease, s.expire)
 	if s.folder != nil {
 		s.folder.note(stateAlone, time.Now().Add(s.lease))
+	}
+}
+
+// expire ends the session at the end of its lease, unless a client came back in the
+// last moment.
+func (s *session) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.main == nil {
+		s.finishLocked(false)
 	}
 }
 
