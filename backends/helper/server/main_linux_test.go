@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,13 +49,17 @@ func dial(t *testing.T, cache string) *peer {
 	self, err := os.Executable()
 	must(t, err)
 	p := &peer{Conn: ends[0], t: t, in: wire.NewReader(ends[0]), out: wire.NewWriter(ends[0]), served: make(chan error, 1)}
-	go func() {
+	var serving sync.WaitGroup
+	serving.Go(func() {
 		p.served <- Serve(Options{
 			In: ends[1], Out: ends[1], Env: []string{"PATH=/usr/bin:/bin"}, Home: "/", Self: self,
 			Supervisor: self, SupervisorArgs: []string{"supervise"}, Cache: cache,
 		})
-	}()
-	t.Cleanup(func() { _ = p.Close() }) // it may be closed
+	})
+	t.Cleanup(func() {
+		_ = p.Close() // it may be closed
+		serving.Wait()
+	})
 	must(t, p.SetDeadline(time.Now().Add(time.Minute)))
 	return p
 }
