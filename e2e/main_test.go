@@ -185,22 +185,18 @@ func watchMemory(pid int) func() int64 {
 // targets returns a fresh folder on each kind of target.
 func targets(t testing.TB) []target {
 	t.Helper()
-	s := sshTarget(t, servers.StartSSHD(t, servers.SSHDOptions{}))
-	d := dockerTarget(t)
-	return []target{localTarget(t), s, d, s.agentless(t), d.agentless(t)}
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
+	return []target{
+		localTarget(t), sshTarget(t, s), dockerTarget(t), sshTarget(t, s).agentless(), dockerTarget(t).agentless(),
+	}
 }
 
 // policy sets how the helper is used.
 func policy(p string) string { return "PIREMOTE_HELPER_POLICY=" + p }
 
-// agentless is another folder of the target, where the helper is not used.
-func (x target) agentless(t testing.TB) target {
-	t.Helper()
-	name := "agentless"
-	if err := os.Mkdir(filepath.Join(x.host, name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	x.name, x.address, x.dir, x.host = x.name+" "+name, x.address+"/"+name, x.dir+"/"+name, filepath.Join(x.host, name)
+// agentless is the target where the helper is not used.
+func (x target) agentless() target {
+	x.name += " agentless"
 	x.env = append(slices.Clone(x.env), policy("never"))
 	return x
 }

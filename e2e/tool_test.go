@@ -72,7 +72,7 @@ func TestTimeoutLeavesNothing(t *testing.T) {
 			stop := make(chan struct{})
 			go func() {
 				most := 0
-				ticker := time.NewTicker(100 * time.Millisecond)
+				ticker := time.NewTicker(20 * time.Millisecond)
 				defer ticker.Stop()
 				for {
 					select {
