@@ -20,6 +20,7 @@ import (
 
 	"github.com/piremote/piremote/backends/backendtest/faultproxy"
 	"github.com/piremote/piremote/backends/internal/posix"
+	"github.com/piremote/piremote/backends/internal/redial"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -198,7 +199,7 @@ func TestSSHC02CallersShareOneAttemptOnASilentHost(t *testing.T) {
 	if _, err := c.get(t.Context()); err != nil {
 		t.Errorf("after the link came back: %v", err)
 	}
-	if n := f.connections(); n > 1+redials+1 {
+	if n := f.connections(); n > 1+redial.Tries+1 {
 		t.Errorf("%d connections", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/piremote/piremote/backends/internal/redial"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -16,132 +17,39 @@ type connection struct {
 	options Options
 	hop     hop
 
+	keeper   *redial.Keeper[*link]
 	widening chan struct{} // holds a token while somebody looks for a further link
-	mu       sync.Mutex
-	link     *link
-	attempt  *attempt // to make the link; nil if none is under way
-	extras   []*link
 	stop     chan struct{} // ends the keepalive
-	closed   bool
-}
 
-// attempt is the making of a link, which all calls share that need one: a host
-// that doesn't answer costs each of them one deadline, not a queue of them. It
-// is given up when nobody waits for it any more.
-type attempt struct {
-	waiting int
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when link and err are set
-	link    *link
-	err     error
+	mu     sync.Mutex
+	extras []*link
+	closed bool
 }
 
 func newConnection(o Options, h hop) *connection {
-	return &connection{options: o, hop: h, widening: make(chan struct{}, 1), stop: make(chan struct{})}
+	c := &connection{options: o, hop: h, widening: make(chan struct{}, 1), stop: make(chan struct{})}
+	c.keeper = redial.New(redial.Options[*link]{
+		Dial:    func(ctx context.Context, _ bool) (*link, error) { return dial(ctx, o, h) },
+		Alive:   (*link).alive,
+		Made:    func(l *link) { go l.keepAlive(o.Keepalive, o.KeepaliveCount, c.stop) },
+		Discard: (*link).close,
+		Closed: func() error {
+			return transport(ops.KindUnavailable, h.label(), errClosed, "the workspace on %s is closed", h.address())
+		},
+	})
+	return c
 }
-
-// redials is how often a lost link is made anew, with a growing pause between.
-const redials = 3
 
 // errClosed is returned by calls on a workspace that was closed.
 var errClosed = errors.New("the workspace is closed")
 
 // get returns the link, dialing if there is none that is alive.
 func (c *connection) get(ctx context.Context) (*link, error) {
-	if ctx.Err() != nil {
+	l, err := c.keeper.Get(ctx)
+	if err != nil && ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	a, l, err := c.join(ctx)
-	if a == nil {
-		return l, err
-	}
-	defer c.part(a)
-	select {
-	case <-a.done:
-		return a.link, a.err
-	case <-ctx.Done():
-		return nil, ended(ctx)
-	}
-}
-
-// join returns the link if it is alive, else the attempt to make it, which the
-// caller parts from when it has waited enough.
-func (c *connection) join(ctx context.Context) (*attempt, *link, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return nil, nil, c.closedError()
-	case c.link != nil && c.link.alive():
-		return nil, c.link, nil
-	case c.attempt == nil:
-		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it may outlive this call
-		a := &attempt{cancel: cancel, done: make(chan struct{})}
-		c.attempt = a
-		go c.make(ctx, a, c.link != nil)
-	}
-	c.attempt.waiting++
-	return c.attempt, nil, nil
-}
-
-func (c *connection) part(a *attempt) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if a.waiting--; a.waiting == 0 {
-		a.cancel()
-		if c.attempt == a {
-			c.attempt = nil // who comes now must not get the end of this one
-		}
-	}
-}
-
-// make makes the link, a lost one with several tries.
-func (c *connection) make(ctx context.Context, a *attempt, again bool) {
-	pause := 200 * time.Millisecond
-	for try := 1; ; try++ {
-		a.link, a.err = dial(ctx, c.options, c.hop)
-		if a.err == nil || !again || try == redials || ops.KindOf(a.err) != ops.KindUnavailable {
-			break
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		pause *= 4
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer close(a.done)
-	if c.attempt == a {
-		c.attempt = nil
-	} else if a.err == nil {
-		a.link.close() // nobody waits for it
-		a.err = c.closedError()
-		return
-	}
-	if a.err == nil {
-		a.err = c.keep(a.link)
-	}
-}
-
-func (c *connection) closedError() error {
-	return transport(ops.KindUnavailable, c.hop.label(), errClosed, "the workspace on %s is closed", c.hop.address())
-}
-
-// keep makes l the link of the connection, whose lock the caller holds.
-func (c *connection) keep(l *link) error {
-	if c.closed {
-		l.close()
-		return c.closedError()
-	}
-	c.link = l
-	go l.keepAlive(c.options.Keepalive, c.options.KeepaliveCount, c.stop)
-	return nil
+	return l, err
 }
 
 // Further links, for servers that allow few sessions on one.
@@ -250,12 +158,10 @@ func (c *connection) close() {
 	}
 	c.closed = true
 	close(c.stop)
-	if c.attempt != nil {
-		c.attempt.cancel()
+	if l, had, _ := c.keeper.Close(); had {
+		l.close()
 	}
-	for _, l := range append(c.extras, c.link) {
-		if l != nil {
-			l.close()
-		}
+	for _, l := range c.extras {
+		l.close()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/backends/internal/redial"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -20,27 +21,25 @@ type session struct {
 	name    string
 	secret  string
 
-	mu      sync.Mutex
-	main    *conn
-	attempt *attempt
-	views   []wire.OpenRequest // in the order of their numbers, from 1
-	opens   int                // views that were asked for: no number is higher
-	known   bool               // the session exists at the target
-	closed  bool
-}
+	keeper *redial.Keeper[*conn]
 
-// attempt is the making of a connection, which all calls share that need one. It
-// is given up when nobody waits for it any more.
-type attempt struct {
-	waiting int
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when conn and err are set
-	conn    *conn
-	err     error
+	mu    sync.Mutex
+	views []wire.OpenRequest // in the order of their numbers, from 1
+	opens int                // views that were asked for: no number is higher
 }
 
 func newSession(o Options) *session {
-	return &session{options: o, name: randomHex(8), secret: randomHex(32)}
+	s := &session{options: o, name: randomHex(8), secret: randomHex(32)}
+	s.keeper = redial.New(redial.Options[*conn]{
+		Dial:    s.dial,
+		Alive:   (*conn).alive,
+		Made:    func(*conn) {},
+		Discard: func(c *conn) { c.close(context.Background(), false) },
+		Closed: func() error {
+			return s.transport(ops.KindUnavailable, errClosed, "the workspace %s is closed", o.Label)
+		},
+	})
+	return s
 }
 
 func randomHex(bytes int) string {
@@ -49,93 +48,8 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// Reconnecting to a lost helper: how often at once, with a pause that grows.
-const (
-	redials    = 3
-	firstPause = 200 * time.Millisecond
-)
-
 // conn returns the connection, made anew if there is none that is alive.
-func (s *session) conn(ctx context.Context) (*conn, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	a, c, err := s.join(ctx)
-	if a == nil {
-		return c, err
-	}
-	defer s.part(a)
-	select {
-	case <-a.done:
-		return a.conn, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (s *session) join(ctx context.Context) (*attempt, *conn, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return nil, nil, s.transport(ops.KindUnavailable, errClosed, "the workspace %s is closed", s.options.Label)
-	case s.main != nil && s.main.alive():
-		return nil, s.main, nil
-	case s.attempt == nil:
-		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it may outlive this call
-		a := &attempt{cancel: cancel, done: make(chan struct{})}
-		s.attempt = a
-		go s.make(ctx, a, s.known)
-	}
-	s.attempt.waiting++
-	return s.attempt, nil, nil
-}
-
-func (s *session) part(a *attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a.waiting--; a.waiting == 0 {
-		a.cancel()
-		if s.attempt == a {
-			s.attempt = nil
-		}
-	}
-}
-
-// make makes the connection; one that was lost with several tries.
-func (s *session) make(ctx context.Context, a *attempt, again bool) {
-	pause := firstPause
-	for try := 1; ; try++ {
-		a.conn, a.err = s.dial(ctx, again)
-		if a.err == nil || !again || try == redials || ops.KindOf(a.err) != ops.KindUnavailable {
-			break
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		pause *= 4
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer close(a.done)
-	orphan := s.attempt != a
-	if !orphan {
-		s.attempt = nil
-	}
-	if a.err == nil && (orphan || s.closed) {
-		go a.conn.close(context.WithoutCancel(ctx), false)
-		a.conn, a.err = nil, s.transport(ops.KindUnavailable, errClosed, "the workspace %s is closed", s.options.Label)
-	}
-	if a.err == nil {
-		s.main, s.known = a.conn, true
-	}
-}
+func (s *session) conn(ctx context.Context) (*conn, error) { return s.keeper.Get(ctx) }
 
 // dial starts a helper and presents the session. A session that its process has
 // lost gets its views back, under the same numbers.
@@ -355,15 +269,11 @@ func (s *session) transport(kind ops.Kind, err error, format string, args ...any
 
 // close ends the session at the target, and the connection.
 func (s *session) close(ctx context.Context) {
-	s.mu.Lock()
-	c, a := s.main, s.attempt
-	s.closed = true
-	s.mu.Unlock()
-	if a != nil {
-		a.cancel()
-		<-a.done
+	c, had, ending := s.keeper.Close()
+	if ending != nil {
+		<-ending
 	}
-	if c != nil {
+	if had {
 		c.close(ctx, true)
 	}
 }

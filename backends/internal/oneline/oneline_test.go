@@ -3,6 +3,8 @@ package oneline
 import (
 	"os/exec"
 	"testing"
+
+	"github.com/piremote/piremote/internal/require"
 )
 
 const script = `# a comment; with a semicolon
@@ -31,7 +33,7 @@ echo x | { cat; }
 func TestJoinKeepsTheMeaning(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip("no sh here")
+		require.Missing(t, "sh", "not installed")
 	}
 	want, err := exec.CommandContext(t.Context(), sh, "-c", script).CombinedOutput()
 	if err != nil {
