@@ -90,9 +90,10 @@ func (k *Keeper[C]) join(ctx context.Context) (*attempt[C], C, error) {
 	case k.had && k.options.Alive(k.conn):
 		return nil, k.conn, nil
 	case k.attempt == nil:
-		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it may outlive this call
-		k.attempt = &attempt[C]{cancel: cancel, done: make(chan struct{})}
-		go k.make(ctx, k.attempt, k.had)
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // it may outlive this call; part and Close cancel it
+		a := &attempt[C]{cancel: cancel, done: make(chan struct{})}
+		k.attempt = a
+		go k.make(ctx, a, k.had)
 	}
 	k.attempt.waiting++
 	return k.attempt, none, nil
