@@ -49,7 +49,7 @@ func (v view) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk))
 	background := make(chan struct{})
 	go func() { //nolint:contextcheck // as above
 		shell <- runner.Run(j.ctx(), file)
-		_ = runner.Run(j.ctx(), waitForAll())
+		_ = runner.Run(context.WithoutCancel(j.ctx()), waitForAll()) // those that were killed have to end, too
 		close(background)
 		v.jobs.end(j)
 	}()
