@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/piremote/piremote/backends/internal/largebuf"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -70,7 +71,7 @@ func readAll(ctx context.Context, f *os.File, info fs.FileInfo, limit int64) ([]
 	if limit > 0 && size > limit {
 		return nil, ops.ErrTooLarge
 	}
-	data := make([]byte, 0, max(size+1, 512)) // one more, so that the end is seen without growing
+	data := largebuf.Make(int(max(size+1, 512)))[:0] // one more, so that the end is seen without growing
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err

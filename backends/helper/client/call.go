@@ -32,7 +32,7 @@ type request struct {
 	result wire.Message         // filled by the answer; nil if there is none
 	each   func(b []byte) error // takes the items; nil if there are none
 	limit  int64                // of the result; zero means maxResult
-	spread *bulk                // connections for a large body; nil for none
+	spread func(func(c *conn))  // of a large body; nil for none
 	// settle waits for the answer also when ctx has ended, so long at most.
 	settle time.Duration
 }
@@ -119,19 +119,25 @@ func (c *conn) do(ctx context.Context, r request) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	body := wire.Encode(r.body)
+	from := &source{body: wire.EncodeBody(r.body)}
+	defer from.release()
 	p, id, err := c.register(r)
 	if err != nil {
 		return err
 	}
-	req := wire.Request{Method: r.method, Window: window, Change: r.change, Body: body}
+	req := wire.Request{Method: r.method, Window: window, Change: r.change}
+	if size := from.body.Len(); size > wire.InlineSize {
+		req.Upload = randomUpload()
+	} else {
+		req.Body = from.body.AppendRange(make([]byte, 0, size), 0, size)
+	}
+	payload := wire.Encode(&req)
 	go func() {
 		defer close(p.asked)
-		if len(body) > wire.InlineSize {
-			req.Upload, req.Body = randomUpload(), nil
-			c.upload(ctx, req.Upload, body, r.spread)
+		if req.Upload != 0 {
+			c.upload(ctx, req.Upload, from, r.spread)
 		}
-		c.send(wire.Frame{Type: wire.TypeRequest, Request: id, Payload: wire.Encode(&req)})
+		c.send(wire.Frame{Type: wire.TypeRequest, Request: id, Payload: payload})
 	}()
 	return c.await(ctx, r, p, id)
 }

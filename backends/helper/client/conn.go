@@ -183,14 +183,22 @@ func (c *conn) write(f wire.Frame) {
 }
 
 // ping waits until the helper has taken everything that was sent before.
-func (c *conn) ping(ctx context.Context) error {
+func (c *conn) ping(ctx context.Context) error { return c.awaitSign(ctx, c.askSign()) }
+
+// askSign asks the helper for a sign that it has taken everything that was sent
+// before.
+func (c *conn) askSign() <-chan struct{} {
 	pong := make(chan struct{})
 	c.mu.Lock()
 	c.pongs = append(c.pongs, pong)
 	c.mu.Unlock()
 	c.send(wire.Frame{Type: wire.TypePing})
+	return pong
+}
+
+func (c *conn) awaitSign(ctx context.Context, sign <-chan struct{}) error {
 	select {
-	case <-pong:
+	case <-sign:
 		return nil
 	case <-c.over:
 		return c.lost()

@@ -152,9 +152,8 @@ func (f files) write(ctx context.Context, m wire.WriteRequest) (ops.WriteReport,
 		return ops.WriteReport{}, &fs.PathError{Op: "write", Path: m.Path, Err: ops.ErrTooLarge}
 	}
 	var r wire.WriteReply
-	b := f.bulk(ctx, int64(len(m.Data)))
-	defer b.close(ctx)
-	err := f.change(ctx, request{method: wire.MethodWrite, body: &m, result: &r, spread: b})
+	spread := func(work func(c *conn)) { f.spread(ctx, int64(len(m.Data)), work) }
+	err := f.change(ctx, request{method: wire.MethodWrite, body: &m, result: &r, spread: spread})
 	return r.Report, err
 }
 

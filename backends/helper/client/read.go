@@ -7,16 +7,18 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 
 	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/backends/internal/largebuf"
 	"github.com/piremote/piremote/tools/ops"
 )
 
 const (
 	// firstPart is what a read asks for at first, and partBytes what it asks for at
 	// once of a file that is larger.
-	firstPart = 1 << 20
-	partBytes = 1 << 20
+	firstPart = wire.MaxPayload - 4<<10 // with what goes with it, a frame
+	partBytes = firstPart
 	// ahead is the number of parts under way on a connection.
 	ahead = 4
 	// claimed is the size in bytes up to which memory is made for a file before its
@@ -34,37 +36,36 @@ func (f files) ReadFile(ctx context.Context, path string, limit int64) ([]byte, 
 	if size := first.Version.Size; size <= int64(len(first.Data)) || size > claimed {
 		return f.readOn(ctx, path, limit, first)
 	}
-	data := make([]byte, first.Version.Size)
+	data := largebuf.Make(int(first.Version.Size))
 	copy(data, first.Data)
-	conns := f.bulk(ctx, int64(len(data)))
-	defer conns.close(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	offsets := make(chan int64)
-	var wg sync.WaitGroup
-	for i := range conns.workers() {
-		wg.Go(func() {
-			for at := range offsets {
-				want := min(partBytes, int64(len(data))-at)
-				r, err := f.part(ctx, conns.get(i), wire.ReadRequest{
-					Path: path, Limit: limit, Offset: at, Length: want, Same: &first.Version,
-				})
-				if err == nil && int64(len(r.Data)) != want {
-					err = &fs.PathError{Op: "read", Path: path, Err: io.ErrUnexpectedEOF}
+	var next atomic.Int64
+	next.Store(int64(len(first.Data)))
+	f.spread(ctx, int64(len(data)), func(c *conn) {
+		var wg sync.WaitGroup
+		for range ahead {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					at := next.Add(partBytes) - partBytes
+					if at >= int64(len(data)) {
+						return
+					}
+					want := min(partBytes, int64(len(data))-at)
+					r, err := f.part(ctx, c, wire.ReadRequest{Path: path, Limit: limit, Offset: at, Length: want, Same: &first.Version})
+					if err == nil && int64(len(r.Data)) != want {
+						err = &fs.PathError{Op: "read", Path: path, Err: io.ErrUnexpectedEOF}
+					}
+					if err != nil {
+						cancel(err)
+						return
+					}
+					copy(data[at:], r.Data)
 				}
-				if err != nil {
-					cancel(err)
-					continue // the others end by themselves
-				}
-				copy(data[at:], r.Data)
-			}
-		})
-	}
-	for at := int64(len(first.Data)); at < int64(len(data)) && ctx.Err() == nil; at += partBytes {
-		offsets <- at
-	}
-	close(offsets)
-	wg.Wait()
+			})
+		}
+		wg.Wait()
+	})
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}

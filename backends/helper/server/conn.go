@@ -119,7 +119,9 @@ func (c *conn) take(f wire.Frame) (bye bool, err error) {
 		if err := wire.Decode(f.Payload, &m); err != nil {
 			return false, err
 		}
-		return false, c.session.uploads.add(m)
+		err := c.session.uploads.add(m)
+		c.in.Recycle(f.Payload) // it was copied
+		return false, err
 	case wire.TypeHello, wire.TypeWelcome, wire.TypeItem, wire.TypeMore, wire.TypeResult, wire.TypeError:
 		return false, fmt.Errorf("%w: a frame of type %q is out of place", wire.ErrProtocol, byte(f.Type))
 	default:

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/backends/internal/largebuf"
 )
 
 // uploads are the bodies that come in parts.
@@ -39,7 +40,7 @@ func (u *uploads) announce(m wire.Upload) error {
 		u.all = map[uint64]*upload{}
 	}
 	// The system gives memory when it is written, not when it is asked for.
-	u.all[m.Upload] = &upload{data: make([]byte, m.Size), have: make([]bool, parts), missing: parts, complete: make(chan struct{})}
+	u.all[m.Upload] = &upload{data: largebuf.Make(int(m.Size)), have: make([]bool, parts), missing: parts, complete: make(chan struct{})}
 	u.total += m.Size
 	return nil
 }

@@ -20,6 +20,43 @@ func Append(b []byte, m Message) []byte {
 	return c.buf
 }
 
+// Body is the bytes of a message in pieces: large ones are those of the message
+// itself, which must not change while the body is in use.
+type Body struct {
+	pieces [][]byte
+	size   int
+}
+
+// largeField is the size in bytes from which a field is a piece of its own.
+const largeField = 64 << 10
+
+// EncodeBody is Encode without copying what is large.
+func EncodeBody(m Message) *Body {
+	c := &codec{gather: new(Body)}
+	m.fields(c)
+	c.gather.add(c.buf)
+	return c.gather
+}
+
+func (b *Body) add(piece []byte) {
+	b.pieces = append(b.pieces, piece)
+	b.size += len(piece)
+}
+
+// Len returns the number of bytes.
+func (b *Body) Len() int { return b.size }
+
+// AppendRange appends the bytes from an offset up to another one, or to the end.
+func (b *Body) AppendRange(to []byte, from, until int) []byte {
+	for _, p := range b.pieces {
+		if from < len(p) && until > 0 {
+			to = append(to, p[max(from, 0):min(until, len(p))]...)
+		}
+		from, until = from-len(p), until-len(p)
+	}
+	return to
+}
+
 // Decode reads m from b, which must hold it and nothing else. What m holds does
 // not share memory with b unless it says so. The error is an ErrProtocol.
 func Decode(b []byte, m Message) error {
@@ -39,6 +76,7 @@ func Decode(b []byte, m Message) error {
 // only reads: messages under way may share what they hold.
 type codec struct {
 	buf      []byte
+	gather   *Body // takes what is encoded; nil: buf does
 	decoding bool
 	bad      bool
 }
@@ -146,11 +184,16 @@ func (c *codec) string(v *string) {
 // bytes is data that is not copied when it is decoded.
 func (c *codec) bytes(v *[]byte) {
 	n := c.length(len(*v))
-	if !c.decoding {
+	switch {
+	case c.decoding:
+		*v, c.buf = c.buf[:n:n], c.buf[n:]
+	case c.gather != nil && n >= largeField:
+		c.gather.add(c.buf)
+		c.gather.add(*v)
+		c.buf = nil
+	default:
 		c.buf = append(c.buf, *v...)
-		return
 	}
-	*v, c.buf = c.buf[:n:n], c.buf[n:]
 }
 
 // list moves the elements of a slice. An empty one is decoded as nil.

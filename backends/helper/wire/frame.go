@@ -69,6 +69,7 @@ func broken(format string, args ...any) error {
 type Reader struct {
 	r      io.Reader
 	header [headerSize]byte
+	spare  []byte
 	inflater
 }
 
@@ -90,10 +91,18 @@ func (r *Reader) Read() (Frame, error) {
 	case flags&^flagCompressed != 0:
 		return Frame{}, broken("a frame has unknown flags %#x", flags)
 	}
-	payload, err := readExactly(r.r, int(size))
-	if err != nil {
+	payload := r.spare
+	if r.spare = nil; cap(payload) < int(size) {
+		payload = make([]byte, size)
+	}
+	payload = payload[:size]
+	if _, err := io.ReadFull(r.r, payload); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
 		return Frame{}, err
 	}
+	var err error
 	if flags&flagCompressed != 0 {
 		if payload, err = r.inflate(payload); err != nil {
 			return Frame{}, err
@@ -103,27 +112,9 @@ func (r *Reader) Read() (Frame, error) {
 	return f, nil
 }
 
-// readExactly reads n bytes, growing as they come: a length alone allocates
-// little.
-func readExactly(r io.Reader, n int) ([]byte, error) {
-	const step = 64 << 10
-	b := make([]byte, 0, min(n, step))
-	for len(b) < n {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		part := b[len(b):min(cap(b), n)]
-		got, err := io.ReadFull(r, part)
-		b = b[:len(b)+got]
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-	}
-	return b, nil
-}
+// Recycle gives the payload of a frame back that is not needed any more, for a
+// later one.
+func (r *Reader) Recycle(payload []byte) { r.spare = payload }
 
 type inflater struct {
 	source bytes.Reader

@@ -98,19 +98,56 @@ func TestMalformedFramesAreErrors(t *testing.T) {
 	}
 }
 
-// A length alone costs nothing: memory is given as the bytes come.
+// A length alone costs one frame at most, and within a frame nothing.
 func TestClaimedLengthsAllocateLittle(t *testing.T) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range 100 {
-		_, _ = NewReader(strings.NewReader(string(header(MaxPayload, 0, TypePart, 0)) + "x")).Read()
-		list := binary.AppendUvarint(nil, 1<<40)
-		_ = Decode(list, &Entries{})
-		_ = Decode(list, &PathReply{})
+	list := binary.AppendUvarint(nil, 1<<40)
+	for name, c := range map[string]struct {
+		claim func()
+		limit uint64
+	}{
+		"frame": {func() {
+			_, _ = NewReader(strings.NewReader(string(header(MaxPayload, 0, TypePart, 0)) + "x")).Read()
+		}, MaxPayload + 64<<10},
+		"entries": {func() { _ = Decode(list, &Entries{}) }, 64 << 10},
+		"path":    {func() { _ = Decode(list, &PathReply{}) }, 64 << 10},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 100 {
+			c.claim()
+		}
+		runtime.ReadMemStats(&after)
+		if n := (after.TotalAlloc - before.TotalAlloc) / 100; n > c.limit {
+			t.Errorf("%s: %d bytes for a claim", name, n)
+		}
 	}
-	runtime.ReadMemStats(&after)
-	if n := (after.TotalAlloc - before.TotalAlloc) / 100; n > 256<<10 {
-		t.Errorf("%d bytes for a claim", n)
+}
+
+// A payload that was given back is used again, and no other.
+func TestRecycledPayloads(t *testing.T) {
+	var stream bytes.Buffer
+	w := NewWriter(&stream)
+	texts := []string{"first of them", "second", "the third is longer than the others", "4"}
+	for _, text := range texts {
+		if err := w.Write(Frame{Type: TypePart, Payload: []byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewReader(&stream)
+	var kept Frame
+	for i, text := range texts {
+		f, err := r.Read()
+		if err != nil || string(f.Payload) != text {
+			t.Fatalf("%q, %v, want %q", f.Payload, err, text)
+		}
+		if i == 0 {
+			kept = f
+		} else {
+			r.Recycle(f.Payload)
+		}
+	}
+	if string(kept.Payload) != texts[0] {
+		t.Errorf("a payload that is in use became %q", kept.Payload)
 	}
 }
 

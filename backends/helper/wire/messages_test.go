@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"reflect"
@@ -141,4 +142,30 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%v\n%s", err, diff)
 		}
 	})
+}
+
+// A body in pieces is what Encode makes, whatever part of it is taken; what is large
+// is not copied.
+func TestBodiesAreWhatIsEncoded(t *testing.T) {
+	large := bytes.Repeat([]byte("0123456789abcdef"), 3*largeField/16)
+	all := append(messages(), &WriteRequest{View: 1, Path: "/a", Data: large}, &Part{Upload: 1, Data: large[:largeField]})
+	for _, m := range all {
+		want, body := Encode(m), EncodeBody(m)
+		if got := body.AppendRange(nil, 0, body.Len()); body.Len() != len(want) || !bytes.Equal(got, want) {
+			t.Fatalf("%T: %d bytes, want %d", m, len(got), len(want))
+		}
+		for _, step := range []int{1 + len(want)/7, largeField, len(want) + 9} {
+			var got []byte
+			for at := 0; at < len(want); at += step {
+				got = body.AppendRange(got, at, at+step)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%T: in parts of %d it is another", m, step)
+			}
+		}
+	}
+	body := EncodeBody(&WriteRequest{Data: large})
+	if n := len(body.pieces); n != 3 || &body.pieces[1][0] != &large[0] {
+		t.Errorf("%d pieces, the second of %d bytes is a copy", n, len(body.pieces[1]))
+	}
 }

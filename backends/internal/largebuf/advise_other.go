@@ -1,0 +1,5 @@
+//go:build !linux
+
+package largebuf
+
+func advise([]byte) {}
