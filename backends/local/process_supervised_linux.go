@@ -21,38 +21,52 @@ const notOne = "ended at once: it must be a program that calls supervisor.Run"
 // while it was idle is replaced: it has started nothing.
 func (w *Workspace) startSupervised(ctx context.Context, l *launch) (process, error) {
 	for {
-		above, fresh, err := w.supervisors.take(w.options)
+		above, fresh, err := w.supervisors.take(ctx, w.options)
 		if err != nil {
 			return nil, err
 		}
-		s := &supervisedProcess{
-			pool: &w.supervisors, above: above, shell: l.shell, keep: l.background == ops.BackgroundKeep,
-			tree:    proctree.Tree{Marker: l.marker(), Reaped: true},
-			started: make(chan error, 1), done: make(chan struct{}), killed: make(chan killReport, 1),
+		s, err := w.startBelow(ctx, l, above)
+		if fresh {
+			w.supervisors.settled()
 		}
-		above.watch(s)
-		if err := above.tell(w.startMessage(l, s.keep), l.descriptors()...); err != nil {
-			above.dismiss()
-			<-above.gone
-			if !fresh {
-				continue
-			}
+		switch {
+		case err == nil:
+			return s, nil
+		case errors.Is(err, errUntold) && !fresh:
+		case errors.Is(err, errUntold), errors.Is(err, errDeserted) && fresh:
 			return nil, noSupervisor(w.options, notOne, err)
-		}
-		if err := s.await(ctx); err != nil {
-			s.release()
-			switch {
-			case errors.Is(err, errDeserted) && fresh:
-				err = noSupervisor(w.options, notOne, err)
-			case errors.Is(err, errDeserted):
-				s.tree.Terminate(0) // it may have started something without telling
-				err = noSupervisor(w.options, "was killed before it had started the command", err)
-			}
+		case errors.Is(err, errDeserted):
+			s.tree.Terminate(0) // it may have started something without telling
+			return nil, noSupervisor(w.options, "was killed before it had started the command", err)
+		default:
 			return nil, err
 		}
-		return s, nil
 	}
 }
+
+// startBelow starts the command below this supervisor. After an error it watches
+// over nothing any more.
+func (w *Workspace) startBelow(ctx context.Context, l *launch, above *watcher) (*supervisedProcess, error) {
+	s := &supervisedProcess{
+		pool: &w.supervisors, above: above, shell: l.shell, keep: l.background == ops.BackgroundKeep,
+		tree:    proctree.Tree{Marker: l.marker(), Reaped: true},
+		started: make(chan error, 1), done: make(chan struct{}), killed: make(chan killReport, 1),
+	}
+	above.watch(s)
+	if err := above.tell(w.startMessage(l, s.keep), l.descriptors()...); err != nil {
+		above.dismiss()
+		<-above.gone
+		return s, fmt.Errorf("%w: %w", errUntold, err)
+	}
+	err := s.await(ctx)
+	if err != nil {
+		s.release()
+	}
+	return s, err
+}
+
+// errUntold is the error of a command that never reached its supervisor.
+var errUntold = errors.New("the supervisor did not hear of the command")
 
 func (w *Workspace) startMessage(l *launch, keep bool) supervisor.Message {
 	start := supervisor.Start{Marker: l.marker(), Keep: keep, Program: l.shell, Args: l.args, Env: l.env}

@@ -195,9 +195,33 @@ func TestSupervisedCommandsRunTogether(t *testing.T) {
 		})
 	}
 	group.Wait()
-	w.supervisors.mu.Lock()
-	defer w.supervisors.mu.Unlock()
 	if n := len(w.supervisors.idle); n == 0 || n > maxIdle {
 		t.Errorf("%d idle supervisors", n)
+	}
+}
+
+// While as many supervisors are being started as may be, a command waits for one
+// that becomes free, and no longer than it wants to.
+func TestCommandsWaitForAFreeSupervisor(t *testing.T) {
+	w, e, _ := supervisedWorkspace(t)
+	for range maxFresh {
+		w.supervisors.fresh <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := w.supervisors.take(ctx, w.options); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v", err)
+	}
+	free, err := startWatcher(w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { w.supervisors.give(free) })
+	exit, out, err := run(t, t.Context(), e, ops.Command{Script: "cat /proc/$PPID/stat"})
+	if pid, _, _ := strings.Cut(out, " "); err != nil || exit.Code != 0 || pid != strconv.Itoa(free.process.Pid) {
+		t.Errorf("%q below %d, %+v, %v", out, free.process.Pid, exit, err)
+	}
+	for range maxFresh {
+		w.supervisors.settled()
 	}
 }

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,15 +16,27 @@ import (
 	"github.com/piremote/piremote/tools/ops"
 )
 
-// maxIdle is the number of supervisors that are kept for commands to come.
-const maxIdle = 4
+const (
+	// maxIdle is the number of supervisors that are kept for commands to come.
+	maxIdle = 4
+	// maxFresh is the number of supervisors that are started at a time. Starting one
+	// takes a processor as long as starting a shell: among many commands, the later
+	// ones had better wait for a supervisor of those that end meanwhile.
+	maxFresh = 4
+)
 
 // supervisors are those that wait for a command. One that is taken watches over
 // one command, and comes back when nothing of that lives.
 type supervisors struct {
+	idle  chan *watcher
+	fresh chan struct{} // a token for each that is being started
+
 	mu     sync.Mutex
-	idle   []*watcher
 	closed bool
+}
+
+func newSupervisors() supervisors {
+	return supervisors{idle: make(chan *watcher, maxIdle), fresh: make(chan struct{}, maxFresh)}
 }
 
 // watcher is a running supervisor.
@@ -37,40 +50,57 @@ type watcher struct {
 	job *supervisedProcess // what it watches over
 }
 
-// take returns an idle supervisor, or starts one.
-func (s *supervisors) take(o Options) (w *watcher, fresh bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.idle) > 0 {
-		last := len(s.idle) - 1
-		w, s.idle = s.idle[last], s.idle[:last]
+// take returns an idle supervisor, or starts one. The caller of a fresh one calls
+// settled when it has started its command or failed to.
+func (s *supervisors) take(ctx context.Context, o Options) (w *watcher, fresh bool, err error) {
+	for {
+		select {
+		case w = <-s.idle:
+		default:
+			select {
+			case w = <-s.idle:
+			case s.fresh <- struct{}{}:
+				if w, err = startWatcher(o); err != nil {
+					s.settled()
+				}
+				return w, true, err
+			case <-ctx.Done():
+				return nil, false, context.Cause(ctx)
+			}
+		}
 		if !w.ended() {
 			return w, false, nil
 		}
 	}
-	w, err = startWatcher(o)
-	return w, true, err
 }
+
+// settled lets the next supervisor be started.
+func (s *supervisors) settled() { <-s.fresh }
 
 // give takes a supervisor back that watches over nothing.
 func (s *supervisors) give(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.idle) >= maxIdle {
-		w.dismiss()
-		return
+	if !s.closed {
+		select {
+		case s.idle <- w:
+			return
+		default:
+		}
 	}
-	s.idle = append(s.idle, w)
+	w.dismiss()
 }
 
 // close sends the idle ones away and waits for their end.
 func (s *supervisors) close() {
 	s.mu.Lock()
-	idle := s.idle
-	s.idle, s.closed = nil, true
+	s.closed = true
 	s.mu.Unlock()
-	for _, w := range idle {
+	var idle []*watcher
+	for len(s.idle) > 0 {
+		w := <-s.idle
 		w.dismiss()
+		idle = append(idle, w)
 	}
 	for _, w := range idle {
 		if !await(w.gone, supervisorSlack) {

@@ -82,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &Workspace{options: o, views: map[viewKey]*view{}, mutations: ops.NewMutations(queueKey)}
+	w := &Workspace{options: o, views: map[viewKey]*view{}, mutations: ops.NewMutations(queueKey), supervisors: newSupervisors()}
 	w.spills.parent = o.SpillDir
 	if w.spills.parent == "" {
 		w.spills.parent = os.TempDir()
