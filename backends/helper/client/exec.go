@@ -25,7 +25,8 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 	f := &follower{shell: s, job: randomHex(8), grace: cmd.Grace, output: output}
 	run := &wire.ExecRequest{Job: f.job, View: s.number, Command: cmd}
 	err = f.follow(ctx, c, wire.MethodExec, run)
-	for until := time.Now().Add(max(s.options.Lease, askLimit)); goesOn(err); {
+	// Who arrives behind the end of the lease is told so.
+	for until := time.Now().Add(s.options.Lease + askLimit); goesOn(err); {
 		c, aerr := s.again(ctx, until)
 		if aerr != nil {
 			return ops.Exit{}, s.unknown(errors.Join(err, aerr))

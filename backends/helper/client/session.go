@@ -250,6 +250,8 @@ func (s *session) lostText(err error) string {
 	switch {
 	case errors.As(err, &refused):
 		return text + ": " + refused.Text
+	case errors.Is(err, errGone):
+		return text + ", and " + errGone.Error() + ","
 	case errors.Is(err, errSilent):
 		return text + ": it stopped answering"
 	case errors.Is(err, wire.ErrProtocol):

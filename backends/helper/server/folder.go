@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ type folder struct {
 	path     string
 	handle   *os.File // of the folder
 	lock     *os.File
-	listener *os.File
+	listener Listener
 }
 
 // Names in a session's folder.
@@ -107,10 +108,7 @@ func (f *folder) open(s *session, resume bool) (err error) {
 		_ = journal.Close()
 		return err
 	}
-	if err := os.Remove(filepath.Join(f.path, socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f.listener, err = listenUnix(socketIn(f.handle))
+	f.listener, err = s.options.processes().Listen(f.handle)
 	return err
 }
 
@@ -181,30 +179,26 @@ func socketIn(dir *os.File) string {
 }
 
 // callSession connects to the process that has a session.
-func callSession(cache, name string) (*os.File, error) {
-	if cache == "" {
+func callSession(o Options, name string) (io.ReadWriteCloser, error) {
+	if o.Cache == "" {
 		return nil, fs.ErrNotExist
 	}
-	dir, err := openPrivate(filepath.Join(sessionsDir(cache), name))
+	dir, err := openPrivate(filepath.Join(sessionsDir(o.Cache), name))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }()
-	return dialUnix(socketIn(dir))
+	return o.processes().Dial(dir)
 }
 
 // listen takes connections of other processes of the same account.
 func (s *session) listen() {
 	for {
-		c, err := accept(s.folder.listener)
+		c, err := s.folder.listener.Accept()
 		if err != nil {
 			return // it was closed
 		}
 		s.attending.Go(func() {
-			if err := sameAccount(c); err != nil {
-				_ = turnAway(c, err)
-				return
-			}
 			in := newReader(c)
 			ends := context.AfterFunc(s.ctx, func() { _ = c.Close() })
 			h, err := greet(c, in)
@@ -229,7 +223,10 @@ func (f *folder) release(goodbye bool) error {
 }
 
 func (f *folder) close() {
-	for _, file := range []*os.File{f.listener, f.lock, f.handle} {
+	if f.listener != nil {
+		_ = f.listener.Close()
+	}
+	for _, file := range []*os.File{f.lock, f.handle} {
 		if file != nil {
 			_ = file.Close()
 		}

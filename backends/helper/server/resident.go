@@ -4,6 +4,7 @@ package server
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -13,18 +14,17 @@ import (
 	"github.com/piremote/piremote/backends/helper"
 )
 
-// startResident starts the process of a session that is to outlive this one, and
-// returns the connection to it. It is in a session of its own and holds nothing of
+// Reside starts this program once more, in a session of its own: it holds nothing of
 // what this process was started with.
-func startResident(o Options) (*os.File, error) {
+func (s system) Reside() (io.ReadWriteCloser, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "resident")
 	defer func() { _ = theirs.Close() }()
-	cmd := exec.Command(o.Self, helper.Reside) //nolint:noctx,gosec // it outlives this process, and is this program
-	cmd.Env = o.Env
+	cmd := exec.Command(s.self, helper.Reside) //nolint:noctx,gosec // it outlives this process, and is this program
+	cmd.Env = s.env
 	cmd.Dir = "/"
 	cmd.Stdin = theirs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

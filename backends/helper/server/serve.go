@@ -4,6 +4,7 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +32,31 @@ type Options struct {
 	// Cache is a private folder of the account, for sockets, journals and locks;
 	// empty means that sessions can't be resumed.
 	Cache string
+	// Open opens the workspace of a session, at folders that are absolute, for the
+	// first view; the set's At opens further ones. Nil opens the local engine, with
+	// the options above.
+	Open func(ctx context.Context, dir, root string) (Workspace, error)
+	// Processes are those of the account; nil means this machine's.
+	Processes Processes
 	// Interrupt ends the session when it is closed; nil never does.
 	Interrupt <-chan struct{}
+}
+
+// Workspace is what a session works on. It belongs to the session, which ends it
+// once. Without [local.PartReader] a session reads no whole files, and without the
+// abilities of package ops it answers that they are not there.
+type Workspace interface {
+	// Set returns the operations, which are valid until End.
+	Set() ops.Set
+	// End ends everything that runs, which has so long to end by itself.
+	End(grace time.Duration) error
+}
+
+func (o Options) processes() Processes {
+	if o.Processes != nil {
+		return o.Processes
+	}
+	return system{o.Self, o.Env}
 }
 
 // helloLimit is how long a client may take to say what it wants.
@@ -50,7 +74,7 @@ func Serve(o Options) error {
 		return err
 	}
 	if h.Resume || h.Extra {
-		socket, err := callSession(o.Cache, h.Session)
+		socket, err := callSession(o, h.Session)
 		if err == nil {
 			return relay(st, r, socket, h)
 		}
@@ -59,7 +83,7 @@ func Serve(o Options) error {
 		}
 	}
 	if h.Lease > 0 && o.Cache != "" {
-		socket, err := startResident(o)
+		socket, err := o.processes().Reside()
 		if err != nil {
 			return turnAway(st, err)
 		}

@@ -35,11 +35,12 @@ type session struct {
 
 	opening   sync.Mutex // held while a view is opened
 	mu        sync.Mutex
-	workspace *local.Workspace
+	workspace Workspace
 	views     []view
 	main      *conn // nil while none is there
 	conns     map[*conn]struct{}
 	expiry    *time.Timer
+	until     time.Time // when the lease ends that expiry waits for
 	ending    bool
 	over      chan struct{} // closed when the session is to end
 	done      chan struct{} // closed when it has
@@ -152,18 +153,19 @@ func (s *session) part(c *conn) {
 		s.finishLocked(false)
 		return
 	}
+	s.until = time.Now().Add(s.lease)
 	s.expiry = time.AfterFunc(s.lease, s.expire)
 	if s.folder != nil {
-		s.folder.note(stateAlone, time.Now().Add(s.lease))
+		s.folder.note(stateAlone, s.until)
 	}
 }
 
 // expire ends the session at the end of its lease, unless a client came back in the
-// last moment.
+// last moment, also if it has gone again.
 func (s *session) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.main == nil {
+	if s.main == nil && !time.Now().Before(s.until) {
 		s.finishLocked(false)
 	}
 }
@@ -188,15 +190,11 @@ func (s *session) newSet(ctx context.Context, dir, root string) (ops.Set, error)
 	if s.workspace != nil {
 		return s.workspace.Set().At(dir, root)
 	}
-	locks := ""
-	if s.options.Cache != "" {
-		locks = filepath.Join(s.options.Cache, helper.Locks)
+	open := s.options.Open
+	if open == nil {
+		open = s.options.openLocal
 	}
-	w, err := local.Open(ctx, local.Options{
-		Dir: dir, Root: root, Env: s.options.Env, Home: s.options.Home,
-		Supervisor: s.options.Supervisor, SupervisorArgs: s.options.SupervisorArgs,
-		LockDir: locks,
-	})
+	w, err := open(ctx, dir, root)
 	if err != nil {
 		return ops.Set{}, err
 	}
@@ -204,6 +202,22 @@ func (s *session) newSet(ctx context.Context, dir, root string) (ops.Set, error)
 	defer s.mu.Unlock()
 	s.workspace = w
 	return w.Set(), nil
+}
+
+// openLocal opens the engine.
+func (o Options) openLocal(ctx context.Context, dir, root string) (Workspace, error) {
+	locks := ""
+	if o.Cache != "" {
+		locks = filepath.Join(o.Cache, helper.Locks)
+	}
+	w, err := local.Open(ctx, local.Options{
+		Dir: dir, Root: root, Env: o.Env, Home: o.Home,
+		Supervisor: o.Supervisor, SupervisorArgs: o.SupervisorArgs, LockDir: locks,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // tilde puts the account's home in the place of "~" and of nothing.
