@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,31 @@ func TestGCEndsWhatALostClientLeft(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	until(t, "the command's end", func() bool { return survivors(t, arg) == 0 })
+}
+
+// doctor tells of the helpers of other versions on a host, and gc removes them.
+func TestGCRemovesHelpersOfOtherVersions(t *testing.T) {
+	home := t.TempDir()
+	x := sshTarget(t, servers.StartSSHD(t, servers.SSHDOptions{Config: []string{"SetEnv HOME=" + home}}))
+	if r := x.on(t, "tool", "ls"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	cache := filepath.Join(home, ".cache", "piremote")
+	other := "helper-" + strings.Repeat("0f", 32)
+	if err := os.WriteFile(filepath.Join(cache, other), []byte("a program"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	r := x.on(t, "doctor")
+	if text := r.stdout + r.stderr; !strings.Contains(text, other+" of another version") {
+		t.Errorf("%+v", r)
+	}
+	r = x.on(t, "gc")
+	if text := r.stdout + r.stderr; r.code != 0 || !strings.Contains(text, "removed "+other) || !strings.Contains(text, "1 helper of another version") {
+		t.Errorf("%+v", r)
+	}
+	if left, err := filepath.Glob(filepath.Join(cache, "helper-*")); err != nil || len(left) != 1 || filepath.Base(left[0]) == other {
+		t.Errorf("left are %q, %v", left, err)
+	}
 }
 
 // until polls, with a generous limit.

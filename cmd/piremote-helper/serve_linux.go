@@ -27,10 +27,10 @@ func serve(word string, stderr io.Writer) int {
 	interrupt := make(chan struct{})
 	go func() { <-ends; close(interrupt) }()
 
-	self, cache := program()
+	self, cache, name := program()
 	o := server.Options{
 		In: in, Out: out, Env: os.Environ(), Home: home(), Self: self,
-		Supervisor: self, SupervisorArgs: []string{helper.Supervise}, Cache: cache, Interrupt: interrupt,
+		Supervisor: self, SupervisorArgs: []string{helper.Supervise}, Cache: cache, Program: name, Interrupt: interrupt,
 	}
 	run := server.Serve
 	if word == helper.Reside {
@@ -61,12 +61,13 @@ func closable(fd int, name string) (*os.File, error) {
 }
 
 // program returns the path by which this program can be started again, and its
-// folder, if nobody else can change what is in it: sessions are kept there.
-func program() (self, cache string) {
+// folder and its name in it, if nobody else can change what is there: sessions are
+// kept in it.
+func program() (self, cache, name string) {
 	self = "/proc/self/exe" // also when the file has been replaced
 	path, err := os.Executable()
 	if err != nil {
-		return self, ""
+		return self, "", ""
 	}
 	if _, err := os.Stat(self); err != nil {
 		self = path
@@ -74,12 +75,12 @@ func program() (self, cache string) {
 	dir := filepath.Dir(path)
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
-		return self, ""
+		return self, "", ""
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
-		return self, ""
+		return self, "", ""
 	}
-	return self, dir
+	return self, dir, filepath.Base(path)
 }
 
 // home is the account's home folder; the root of everything if there is none.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // Program is the helper for one kind of machine, as it is carried. It is
@@ -76,10 +77,23 @@ func (p Program) damaged(err error) error {
 }
 
 // name is that of the program's file, wherever it is put.
-func (p Program) name() string { return filePrefix + p.Hash }
+func (p Program) name() string { return "helper-" + p.Hash }
 
-// filePrefix is what the names of programs begin with.
-const filePrefix = "helper-"
+// Extracted is a program in a folder of this machine that stays there until it is
+// closed, or this process ends.
+type Extracted struct {
+	Path string
+	held io.Closer
+}
+
+// Close lets the program be removed when nobody else uses it. It may be called more
+// than once.
+func (e *Extracted) Close() error {
+	if err := e.held.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 func hash(data []byte) string {
 	sum := sha256.Sum256(data)

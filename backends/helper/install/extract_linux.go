@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/piremote/piremote/backends/internal/programs"
 )
 
 // Modes of what Extract makes.
@@ -26,36 +28,51 @@ const (
 const staleAge = 24 * time.Hour
 
 // Extract puts the helper for this machine into a private folder, which is made if
-// it is not there, and returns the program's path. A program that is there is
+// it is not there, and holds it there until it is closed. A program that is there is
 // hashed each time and replaced if it was changed. The error says why the folder is
 // not used: it is a link, belongs to another account, is open to others, holds a
 // link or another account's file in the program's place, is full, or lets no
 // program run. A bundle without a program for this machine is an *AbsentError.
-// Extractions at the same time do no harm to each other.
-func (b Bundle) Extract(dir string) (string, error) {
+// Extractions at the same time do no harm to each other. Programs of other versions
+// go when nobody has used them for a month.
+func (b Bundle) Extract(dir string) (*Extracted, error) {
 	p, err := b.Find(runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	folder, err := enterPrivate(dir)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { _ = folder.Close() }() // it was only looked into
 	name := p.name()
 	file := filepath.Join(dir, name)
-	same, err := sameProgram(folder, name, p)
-	if err == nil && !same {
-		err = p.unpack(folder, name)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
+	var held *os.File
+	for try := 1; ; try++ {
+		same, err := sameProgram(folder, name, p)
+		if err == nil && !same {
+			err = p.unpack(folder, name)
+		}
+		if err == nil {
+			held, err = programs.Hold(file)
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || try == tries { // else it was removed before it was held
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	if err := unix.Access(file, unix.X_OK); err != nil {
-		return "", fmt.Errorf("%s can't be executed (%w): its file system may be mounted noexec", file, err)
+		_ = held.Close() // the reason counts
+		return nil, fmt.Errorf("%s can't be executed (%w): its file system may be mounted noexec", file, err)
 	}
-	return file, nil
+	_, _ = programs.Remove(dir, name, programs.Unused) // nothing depends on it
+	return &Extracted{Path: file, held: held}, nil
 }
+
+// tries bounds how often a program is unpacked that others remove.
+const tries = 10
 
 // enterPrivate opens a folder that nobody but this account can change.
 func enterPrivate(dir string) (*os.Root, error) {

@@ -19,11 +19,19 @@ import (
 	"github.com/piremote/piremote/internal/require"
 )
 
+// extract extracts the helper for as long as the test lasts.
+func extract(t *testing.T, b install.Bundle, dir string) (file string) {
+	t.Helper()
+	program, err := b.Extract(dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, program.Close()) })
+	return program.Path
+}
+
 func TestExtract(t *testing.T) {
 	b := helpertest.Echo(t)
 	dir := filepath.Join(t.TempDir(), "cache", "piremote")
-	file, err := b.Extract(dir)
-	must(t, err)
+	file := extract(t, b, dir)
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o500 || filepath.Dir(file) != dir {
 		t.Errorf("%s: %v, %v", file, info, err)
 	}
@@ -35,8 +43,7 @@ func TestExtract(t *testing.T) {
 	}
 	first, err := os.Stat(file)
 	must(t, err)
-	again, err := b.Extract(dir)
-	must(t, err)
+	again := extract(t, b, dir)
 	if second, err := os.Stat(again); err != nil || again != file || !os.SameFile(first, second) {
 		t.Errorf("%s was not kept: %v", again, err)
 	}
@@ -45,8 +52,7 @@ func TestExtract(t *testing.T) {
 func TestExtractReplacesAChangedProgramAndSweeps(t *testing.T) {
 	b := helpertest.Echo(t)
 	dir := filepath.Join(t.TempDir(), "piremote")
-	file, err := b.Extract(dir)
-	must(t, err)
+	file := extract(t, b, dir)
 	data, err := os.ReadFile(file)
 	must(t, err)
 	young, old := filepath.Join(dir, "new-young"), filepath.Join(dir, "new-old")
@@ -63,8 +69,7 @@ func TestExtractReplacesAChangedProgramAndSweeps(t *testing.T) {
 	} {
 		must(t, os.Remove(file))
 		must(t, os.WriteFile(file, change(append([]byte{}, data...)), 0o500))
-		again, err := b.Extract(dir)
-		must(t, err)
+		again := extract(t, b, dir)
 		if got, err := os.ReadFile(again); err != nil || string(got) != string(data) {
 			t.Errorf("%s: the changed program is still there: %v", what, err)
 		}
@@ -104,8 +109,7 @@ func TestExtractRefuses(t *testing.T) {
 		}, "no regular file"},
 		"a program that others can change": {func(t *testing.T, dir string) {
 			t.Helper()
-			file, err := b.Extract(dir)
-			must(t, err)
+			file := extract(t, b, dir)
 			must(t, os.Chmod(file, 0o520))
 		}, "others can change it"},
 		"a foreign folder": {func(t *testing.T, dir string) {
@@ -117,8 +121,7 @@ func TestExtractRefuses(t *testing.T) {
 		"a foreign program": {func(t *testing.T, dir string) {
 			t.Helper()
 			foreign(t)
-			file, err := b.Extract(dir)
-			must(t, err)
+			file := extract(t, b, dir)
 			must(t, os.Chown(file, 12345, -1))
 		}, "another account"},
 		"noexec": {func(t *testing.T, dir string) {
@@ -133,9 +136,9 @@ func TestExtractRefuses(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "piremote")
 			c.prepare(t, dir)
-			file, err := b.Extract(dir)
+			program, err := b.Extract(dir)
 			if err == nil || !strings.Contains(err.Error(), c.words) || !strings.Contains(err.Error(), dir) {
-				t.Errorf("%s, %v, want %q", file, err, c.words)
+				t.Errorf("%+v, %v, want %q", program, err, c.words)
 			}
 			if left, _ := filepath.Glob(dir + "/new-*"); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
@@ -150,7 +153,12 @@ func TestExtractAtTheSameTime(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if _, err := b.Extract(dir); err != nil {
+			program, err := b.Extract(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := program.Close(); err != nil {
 				t.Error(err)
 			}
 		})

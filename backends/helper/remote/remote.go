@@ -67,32 +67,40 @@ func Open(ctx context.Context, o Options) (w *Workspace, reason string, err erro
 	return nil, "", err
 }
 
-// Sessions lists the sessions of the account on the target, this one included. With
-// collect it ends those that nobody attends, with their commands, and removes what
-// others left: what is listed is what was there before.
-func (w *Workspace) Sessions(ctx context.Context, collect bool) ([]helper.Session, error) {
+// Inventory is what the account has on a target, in the folder of its helper.
+type Inventory struct {
+	Sessions []helper.Session // this one included
+	Copies   []helper.Copy    // of other versions of the helper
+}
+
+// Inventory lists what the account has on the target. With collect it ends the
+// sessions that nobody attends, with their commands, removes what others left, and
+// the copies that nobody uses: what is listed is what was there before.
+func (w *Workspace) Inventory(ctx context.Context, collect bool) (Inventory, error) {
 	word := helper.Sessions
 	if collect {
 		word = helper.Collect
 	}
 	s, _, err := install.Start(ctx, w.options.Exec, w.options.Bundle, install.Options{Target: w.options.Target, Word: word})
 	if err != nil {
-		return nil, err
+		return Inventory{}, err
 	}
 	defer func() { _ = s.Close() }() // it has ended
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
-	var list []helper.Session
+	var list Inventory
 	for lines := bufio.NewScanner(io.LimitReader(s, maxListing)); lines.Scan(); {
 		if session, ok := helper.ParseSession(lines.Text()); ok {
-			list = append(list, session)
+			list.Sessions = append(list.Sessions, session)
+		} else if other, ok := helper.ParseCopy(lines.Text()); ok {
+			list.Copies = append(list.Copies, other)
 		}
 	}
 	exit, err := s.Wait(ctx)
 	if err == nil && exit.Code != 0 {
 		err = &ops.TransportError{
 			Kind: ops.KindUnavailable, Target: w.options.Target,
-			Msg: "the sessions on " + w.options.Target + " can't be listed or ended: " + textout.Line(exit.Stderr),
+			Msg: "what is on " + w.options.Target + " can't be listed or removed: " + textout.Line(exit.Stderr),
 		}
 	}
 	return list, err

@@ -32,6 +32,8 @@ type Options struct {
 	// Cache is a private folder of the account, for sockets, journals and locks;
 	// empty means that sessions can't be resumed.
 	Cache string
+	// Program is the name of this program's file in Cache; empty if it lies elsewhere.
+	Program string
 	// Open opens the workspace of a session, at folders that are absolute, for the
 	// first view; the set's At opens further ones. Nil opens the local engine, with
 	// the options above.
@@ -66,6 +68,7 @@ const helloLimit = 60 * time.Second
 // by passing bytes on to the process that has the session already. It returns nil
 // after a goodbye.
 func Serve(o Options) error {
+	defer o.use()()
 	st := &pipes{o.In, o.Out}
 	r := bufio.NewReaderSize(st, readBuffer)
 	in := wire.NewReader(r)
@@ -95,6 +98,7 @@ func Serve(o Options) error {
 // Reside is the process of a session that outlives its connections. o.In and
 // o.Out are its first one.
 func Reside(o Options) error {
+	defer o.use()()
 	st := &pipes{o.In, o.Out}
 	in := newReader(st)
 	h, err := greet(st, in)

@@ -19,7 +19,8 @@ func (a *app) gcCommand() *cobra.Command {
 	}
 }
 
-// gc ends the sessions on a target that nobody attends.
+// gc ends the sessions on a target that nobody attends, and removes the helpers that
+// nobody uses.
 func (a *app) gc(ctx context.Context) (err error) {
 	cfg, err := a.config()
 	if err != nil {
@@ -38,19 +39,28 @@ func (a *app) gc(ctx context.Context) (err error) {
 		a.say("Nothing outlives its client here: the helper is not used.\n")
 		return nil
 	}
-	sessions, err := ws.Remote.Sessions(ctx, true)
+	found, err := ws.Remote.Inventory(ctx, true)
 	if err != nil {
 		return err
 	}
 	removed := 0
-	for _, s := range sessions {
+	for _, s := range found.Sessions {
 		if s.State == helper.SessionAttended {
 			continue
 		}
 		removed++
 		a.say("removed %s\n", wire.DescribeSession(s))
 	}
-	a.say("%s\n", plural(removed, "session was removed", "sessions were removed"))
+	copies := 0
+	for _, c := range found.Copies {
+		if c.InUse {
+			continue
+		}
+		copies++
+		a.say("removed %s\n", wire.DescribeCopy(c))
+	}
+	a.say("%s, %s\n", plural(removed, "session was removed", "sessions were removed"),
+		plural(copies, "helper of another version", "helpers of other versions"))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/backends/ssh"
 	"github.com/piremote/piremote/tools/ops"
+	"github.com/piremote/piremote/tools/textout"
 )
 
 // Finding is one thing that works on a workspace, or does not.
@@ -59,18 +60,32 @@ func helperFindings(ctx context.Context, ws *Workspace, o Options) []Finding {
 	for _, p := range r.Passed {
 		findings = append(findings, Finding{Name: "helper", OK: true, Detail: "passed over: " + p})
 	}
-	sessions, err := ws.Remote.Sessions(ctx, false)
+	found, err := ws.Remote.Inventory(ctx, false)
 	if err != nil {
 		return append(findings, Finding{Name: "sessions", Detail: err.Error(), Mend: "look at the folder of the helper"})
 	}
-	for _, s := range sessions {
+	for _, s := range found.Sessions {
 		f := Finding{Name: "session", OK: true, Detail: DescribeSession(s)}
 		if s.State != helper.SessionAttended {
 			f.Mend = "piremote gc removes it"
 		}
 		findings = append(findings, f)
 	}
+	for _, c := range found.Copies {
+		f := Finding{Name: "helper", OK: true, Detail: DescribeCopy(c)}
+		f.Mend = ifTrue(!c.InUse, "piremote gc removes it")
+		findings = append(findings, f)
+	}
 	return findings
+}
+
+// DescribeCopy says in words what a helper of another version on a target is.
+func DescribeCopy(c helper.Copy) string {
+	used := "used last"
+	if c.InUse {
+		used = "in use since"
+	}
+	return fmt.Sprintf("%s of another version, %s, %s %s", c.Name, textout.FormatSize(c.Size), used, c.Used.Format(time.RFC3339))
 }
 
 // DescribeSession says in words what a session on a target is.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -84,13 +85,15 @@ func openLocal(ctx context.Context, o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if lo.Supervisor = supervisor(helpers, o); lo.Supervisor != "" {
-		lo.SupervisorArgs = []string{helper.Supervise}
+	release := func() error { return nil }
+	if program := supervisor(helpers, o); program != nil {
+		release = program.Close
+		lo.Supervisor, lo.SupervisorArgs = program.Path, []string{helper.Supervise}
 		lo.LockDir = filepath.Join(filepath.Dir(lo.Supervisor), helper.Locks)
 	}
 	opened, err := local.Open(ctx, lo)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, release())
 	}
-	return &Workspace{Set: opened.Set(), close: opened.Close}, nil
+	return &Workspace{Set: opened.Set(), close: func() error { return errors.Join(opened.Close(), release()) }}, nil
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/piremote/piremote/backends/helper/install"
 )
 
-// supervisor returns the path of the helper for this machine, which watches over
-// commands as a supervisor: it is put into the first private folder that takes it.
-// Where there is none, the workspace tells what is weaker without it, and the user
+// supervisor returns the helper for this machine, which watches over commands as a
+// supervisor: it is put into the first private folder that takes it. Where there is
+// none, it is nil, the workspace tells what is weaker without it, and the user
 // is told why.
-func supervisor(b install.Bundle, o Options) string {
+func supervisor(b install.Bundle, o Options) *install.Extracted {
 	var reasons []string
 	for _, dir := range cacheFolders(o.Env) {
-		file, err := b.Extract(dir)
+		program, err := b.Extract(dir)
 		if err == nil {
-			return file
+			return program
 		}
 		if absent := new(install.AbsentError); errors.As(err, &absent) {
-			return ""
+			return nil
 		}
 		reasons = append(reasons, err.Error())
 	}
 	o.Notice("No folder can hold the program that watches over commands here: " + strings.Join(reasons, "; ") + ".")
-	return ""
+	return nil
 }
 
 // cacheFolders are where a program of ours may lie, the best first.

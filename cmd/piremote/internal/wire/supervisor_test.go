@@ -12,6 +12,21 @@ import (
 	"github.com/piremote/piremote/backends/helper/install"
 )
 
+// supervised returns the path of the supervisor, empty if there is none.
+func supervised(t *testing.T, b install.Bundle, o Options) string {
+	t.Helper()
+	program := supervisor(b, o)
+	if program == nil {
+		return ""
+	}
+	t.Cleanup(func() {
+		if err := program.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return program.Path
+}
+
 func TestSupervisorLiesInTheFirstFolderThatTakesIt(t *testing.T) {
 	b := helpertest.Bundle(t)
 	home, run := t.TempDir(), t.TempDir()
@@ -20,13 +35,13 @@ func TestSupervisorLiesInTheFirstFolderThatTakesIt(t *testing.T) {
 		Env:    []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + run},
 		Notice: func(s string) { notices = append(notices, s) },
 	}
-	if got, want := filepath.Dir(supervisor(b, o)), filepath.Join(home, ".cache", "piremote"); got != want {
+	if got, want := filepath.Dir(supervised(t, b, o)), filepath.Join(home, ".cache", "piremote"); got != want {
 		t.Errorf("it lies in %s, want %s", got, want)
 	}
 	if err := os.Chmod(filepath.Join(home, ".cache", "piremote"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := filepath.Dir(supervisor(b, o)), filepath.Join(run, "piremote"); got != want || len(notices) > 0 {
+	if got, want := filepath.Dir(supervised(t, b, o)), filepath.Join(run, "piremote"); got != want || len(notices) > 0 {
 		t.Errorf("it lies in %s, want %s; notices %q", got, want, notices)
 	}
 	if err := os.Chmod(filepath.Join(run, "piremote"), 0o777); err != nil {
@@ -36,14 +51,14 @@ func TestSupervisorLiesInTheFirstFolderThatTakesIt(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "none"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := supervisor(b, o); got != "" || len(notices) != 1 || strings.Count(notices[0], "chmod 700") != 2 {
+	if got := supervised(t, b, o); got != "" || len(notices) != 1 || strings.Count(notices[0], "chmod 700") != 2 {
 		t.Errorf("it lies in %s, notices %q", got, notices)
 	}
 }
 
 func TestWithoutHelpersThereIsNoSupervisorAndNoNotice(t *testing.T) {
 	o := Options{Env: []string{"HOME=" + t.TempDir()}, Notice: func(s string) { t.Error(s) }}
-	if got := supervisor(install.Bundle{}, o); got != "" {
+	if got := supervised(t, install.Bundle{}, o); got != "" {
 		t.Errorf("it lies in %s", got)
 	}
 }
