@@ -48,7 +48,7 @@ func (e engine) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk
 	_ = out.write.Close()
 	if err != nil {
 		_ = out.read.Close()
-		return ops.Exit{}, startError(l, err)
+		return ops.Exit{}, e.ws.startError(l, err)
 	}
 	go out.run()
 	return e.ws.watch(ctx, cmd, l, p, out)
@@ -151,9 +151,11 @@ func await(ch <-chan struct{}, limit time.Duration) bool {
 	}
 }
 
-func startError(l *launch, err error) error {
+func (w *Workspace) startError(l *launch, err error) error {
 	var transport *ops.TransportError
 	switch {
+	case errors.Is(err, syscall.EAGAIN): // a limit of processes
+		return w.crowded(l, err)
 	case errors.As(err, &transport), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case os.IsNotExist(err):
@@ -162,4 +164,19 @@ func startError(l *launch, err error) error {
 		return fmt.Errorf("start %s: its arguments and environment have %d bytes: %w", l.shell, l.size(), bare(err))
 	}
 	return fmt.Errorf("start %s: %w", l.shell, bare(err))
+}
+
+// crowded is the error of a command for which there is no process to be had. What
+// earlier commands left is the likely cause, and without an end to it no command
+// could run any more.
+func (w *Workspace) crowded(l *launch, err error) error {
+	n, eerr := w.jobs.end(ops.DefaultGrace)
+	mend := "end some that run, or raise the limit"
+	if n > 0 {
+		mend = "what earlier commands had left in the background was ended; try again"
+	}
+	return &ops.TransportError{
+		Kind: ops.KindUnavailable, Target: "local", Err: errors.Join(err, eerr),
+		Msg: fmt.Sprintf("No process can be started for %s, since there are as many as are allowed (%v): %s", l.shell, bare(err), mend),
+	}
 }

@@ -106,7 +106,13 @@ func (j *jobs) close(grace time.Duration) error {
 	}
 	j.mu.Unlock()
 	j.active.Wait()
+	_, err := j.end(grace)
+	return err
+}
 
+// end ends what finished commands left, all trees at once, and returns how many
+// commands that was of.
+func (j *jobs) end(grace time.Duration) (commands int, err error) {
 	j.mu.Lock()
 	left := j.left
 	j.left = nil
@@ -125,5 +131,5 @@ func (j *jobs) close(grace time.Duration) error {
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return len(left), errors.Join(errs...)
 }

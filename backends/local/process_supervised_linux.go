@@ -176,8 +176,8 @@ func (s *supervisedProcess) deserted() {
 func (s *supervisedProcess) ended() <-chan struct{} { return s.done }
 
 func (s *supervisedProcess) left() bool {
-	// A supervisor of what is kept goes at once.
-	return s.members && (s.keep || !s.above.ended())
+	// A supervisor of what is kept goes at once; one that was killed ends nothing.
+	return s.members && (s.keep || !s.above.ended() || !s.above.orderly)
 }
 
 func (s *supervisedProcess) terminate(grace time.Duration) killReport {

@@ -110,6 +110,26 @@ func TestSupervisorsThatAreKilledOrStopped(t *testing.T) { //nolint:tparallel //
 		}
 		t.Error("it is not replaced")
 	})
+	t.Run("killed above what a command left", func(t *testing.T) {
+		w, e, _ := supervisedWorkspace(t)
+		arg := unique()
+		exit, out, err := run(t, t.Context(), e, ops.Command{Script: "sleep " + arg + " >/dev/null 2>&1 & echo $PPID"})
+		if err != nil || !exit.Background || len(w.jobs.left) != 1 {
+			t.Fatalf("%+v, %v", exit, err)
+		}
+		p, ok := w.jobs.left[0].process.(*supervisedProcess)
+		if !ok {
+			t.Fatalf("a %T", w.jobs.left[0].process)
+		}
+		kill(t, strings.TrimSpace(out))
+		<-p.above.gone
+		if !p.left() {
+			t.Error("what lives counts as ended")
+		}
+		if err := w.Close(); err != nil || len(alive(t, arg)) > 0 {
+			t.Errorf("%v, alive %v", err, alive(t, arg))
+		}
+	})
 	t.Run("stopped while idle, abort", func(t *testing.T) {
 		w, e, _ := supervisedWorkspace(t)
 		first := parentOf(t, e, "")
@@ -212,7 +232,7 @@ func TestCommandsWaitForAFreeSupervisor(t *testing.T) {
 	if _, _, err := w.supervisors.take(ctx, w.options); !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v", err)
 	}
-	free, err := startWatcher(w.options)
+	free, err := w.supervisors.start(w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,5 +243,23 @@ func TestCommandsWaitForAFreeSupervisor(t *testing.T) {
 	}
 	for range maxFresh {
 		w.supervisors.settled()
+	}
+}
+
+// Where no process can be started any more, what earlier commands left is ended.
+func TestCrowdedOutByLeftovers(t *testing.T) {
+	w, e, _ := supervisedWorkspace(t)
+	arg := unique()
+	if exit, _, err := run(t, t.Context(), e, ops.Command{Script: "sleep " + arg + " >/dev/null 2>&1 &"}); err != nil || !exit.Background {
+		t.Fatalf("%+v, %v", exit, err)
+	}
+	for i, want := range []string{"was ended; try again", "raise the limit"} {
+		err := w.startError(&launch{shell: "/bin/sh"}, &os.PathError{Op: "start", Path: "/bin/sh", Err: syscall.EAGAIN})
+		if ops.KindOf(err) != ops.KindUnavailable || !errors.Is(err, syscall.EAGAIN) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v", i, err)
+		}
+		if left := alive(t, arg); len(left) > 0 {
+			t.Errorf("%d: alive %v", i, left)
+		}
 	}
 }

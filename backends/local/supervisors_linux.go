@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -33,10 +35,11 @@ type supervisors struct {
 
 	mu     sync.Mutex
 	closed bool
+	live   map[*watcher]struct{} // those that have not ended
 }
 
 func newSupervisors() supervisors {
-	return supervisors{idle: make(chan *watcher, maxIdle), fresh: make(chan struct{}, maxFresh)}
+	return supervisors{idle: make(chan *watcher, maxIdle), fresh: make(chan struct{}, maxFresh), live: map[*watcher]struct{}{}}
 }
 
 // watcher is a running supervisor.
@@ -60,7 +63,7 @@ func (s *supervisors) take(ctx context.Context, o Options) (w *watcher, fresh bo
 			select {
 			case w = <-s.idle:
 			case s.fresh <- struct{}{}:
-				if w, err = startWatcher(o); err != nil {
+				if w, err = s.start(o); err != nil {
 					s.settled()
 				}
 				return w, true, err
@@ -91,18 +94,19 @@ func (s *supervisors) give(w *watcher) {
 	w.dismiss()
 }
 
-// close sends the idle ones away and waits for their end.
+// close sends the idle ones away and waits for the end of all: who watches over
+// nothing any more goes by itself.
 func (s *supervisors) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	var idle []*watcher
 	for len(s.idle) > 0 {
-		w := <-s.idle
-		w.dismiss()
-		idle = append(idle, w)
+		(<-s.idle).dismiss()
 	}
-	for _, w := range idle {
+	s.mu.Lock()
+	live := slices.Collect(maps.Keys(s.live))
+	s.mu.Unlock()
+	for _, w := range live {
 		if !await(w.gone, supervisorSlack) {
 			_ = w.process.Kill() // somebody stopped it
 			<-w.gone
@@ -110,7 +114,25 @@ func (s *supervisors) close() {
 	}
 }
 
-// startWatcher starts a supervisor in a session of its own. It has no
+// start starts a supervisor.
+func (s *supervisors) start(o Options) (*watcher, error) {
+	w, err := startWatcher(o)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.live[w] = struct{}{}
+	s.mu.Unlock()
+	go func() {
+		w.listen()
+		s.mu.Lock()
+		delete(s.live, w)
+		s.mu.Unlock()
+	}()
+	return w, nil
+}
+
+// startWatcher starts a supervisor in a session of its own, to be listened to. It has no
 // environment and stays in no folder; both come with each command.
 func startWatcher(o Options) (*watcher, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -136,9 +158,7 @@ func startWatcher(o Options) (*watcher, error) {
 		_ = channel.Close()
 		return nil, noSupervisor(o, fmt.Sprintf("can't be started: %v", bare(err)), err)
 	}
-	w := &watcher{process: p, channel: channel, gone: make(chan struct{})}
-	go w.listen()
-	return w, nil
+	return &watcher{process: p, channel: channel, gone: make(chan struct{})}, nil
 }
 
 func noSupervisor(o Options, what string, err error) error {
