@@ -44,7 +44,7 @@ lint:
 soak:
 	.ci/install
 	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./tools/textedit ./backends/local
-	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./backends/ssh ./backends/backendtest
+	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./backends/ssh ./backends/docker ./backends/backendtest
 
 # bench measures each tool on each target and the search beside rg and fd, by
 # turns in one run; docs/performance.md says what the columns are.

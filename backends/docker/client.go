@@ -26,6 +26,8 @@ type daemon interface {
 	Inspect(ctx context.Context, name string) (state, error)
 	// Version names the daemon's version and that of the API in use.
 	Version(ctx context.Context) (daemonVersion, error)
+	// Renew gives up the connections that no call uses: they may be dead.
+	Renew()
 	Close() error
 }
 
@@ -88,6 +90,7 @@ type daemonVersion struct {
 type library struct {
 	*client.Client
 	wire       wire
+	transport  *http.Transport
 	pinned     bool // the version of the API is not negotiated
 	negotiated atomic.Bool
 }
@@ -98,8 +101,9 @@ func connect(e endpoint) (daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	transport := w.transport()
 	options := []client.Opt{
-		client.WithHTTPClient(&http.Client{Transport: w.transport(), CheckRedirect: client.CheckRedirect}),
+		client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}),
 		client.WithHost(w.host),
 	}
 	if w.dial != nil {
@@ -115,7 +119,7 @@ func connect(e endpoint) (daemon, error) {
 	if w.dial == nil {
 		w.dial = c.Dialer() // a named pipe
 	}
-	return &library{Client: c, wire: w, pinned: e.API != ""}, nil
+	return &library{Client: c, wire: w, transport: transport, pinned: e.API != ""}, nil
 }
 
 // negotiate settles the version of the API before the first request. A failure
@@ -132,6 +136,9 @@ func (l *library) negotiate(ctx context.Context) error {
 	l.negotiated.Store(true)
 	return nil
 }
+
+// Renew implements daemon.
+func (l *library) Renew() { l.transport.CloseIdleConnections() }
 
 // Inspect implements daemon.
 func (l *library) Inspect(ctx context.Context, name string) (state, error) {

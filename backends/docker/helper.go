@@ -22,7 +22,10 @@ func openHelper(ctx context.Context, o Options, r *runner, s state, dir, root st
 	defer cancel()
 	h, reason, err := remote.Open(bounded, remote.Options{
 		Policy: o.Helper, Bundle: o.Helpers, Exec: starter{r}, Target: label,
-		Client: client.Options{Label: label, Backend: "docker", Dir: dir, Root: root, Lease: o.Lease},
+		Client: client.Options{
+			Label: label, Backend: "docker", Dir: dir, Root: root, Lease: o.Lease,
+			Keepalive: o.Keepalive, KeepaliveCount: o.KeepaliveCount,
+		},
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && o.Helper != helper.Require {
 		reason, err = fmt.Sprintf("it did not start within %v", carryLimit), nil

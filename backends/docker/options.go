@@ -47,6 +47,11 @@ type Options struct {
 	Helper  helper.Policy
 	Helpers install.Bundle
 	Lease   time.Duration
+	// Keepalive is the time after which a silent helper is asked for a sign, and
+	// KeepaliveCount how many may be missing: then the connection is lost. Zero
+	// means 15 s and 3.
+	Keepalive      time.Duration
+	KeepaliveCount int
 	// Notice takes sentences for the user that are no errors, such as that the
 	// container was restarted; it may be called from any goroutine. Nil drops them.
 	Notice func(string)

@@ -25,6 +25,7 @@ type runner struct {
 	// is set when something looks like that; scripts know the length of their
 	// input (hazard DKX-04).
 	keepInput atomic.Bool
+	begun     atomic.Bool // the starter has started a program
 
 	mu      sync.Mutex
 	started string // when the container was, as last seen

@@ -18,6 +18,11 @@ func (s starter) Exec(ctx context.Context, argv []string) (install.Process, erro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	// A further start comes mostly after a loss. In a silent one the other connections
+	// to the daemon have died too, and no request must wait for them.
+	if s.begun.Swap(true) {
+		s.daemon.Renew()
+	}
 	c, st, err := s.start(ctx, argv)
 	if err != nil {
 		return nil, err

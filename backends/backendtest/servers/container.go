@@ -105,6 +105,18 @@ func (d *Dockerd) Stop(tb testing.TB, name string) {
 	check(tb, d.client.ContainerStop(tb.Context(), name, container.StopOptions{Timeout: &now}))
 }
 
+// Kill ends a container's processes by SIGKILL; it stays, stopped.
+func (d *Dockerd) Kill(tb testing.TB, name string) {
+	tb.Helper()
+	check(tb, d.client.ContainerKill(tb.Context(), name, "KILL"))
+}
+
+// Start starts a stopped container again.
+func (d *Dockerd) Start(tb testing.TB, name string) {
+	tb.Helper()
+	check(tb, d.client.ContainerStart(tb.Context(), name, container.StartOptions{}))
+}
+
 // Restart ends a container's processes at once and starts it again.
 func (d *Dockerd) Restart(tb testing.TB, name string) {
 	tb.Helper()
