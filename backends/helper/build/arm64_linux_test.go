@@ -52,8 +52,9 @@ func arm64(t *testing.T) func(ctx context.Context, word ...string) *exec.Cmd {
 	}
 }
 
-// The helper for arm64 runs, and works on files. Commands are left out: it starts
-// itself for them, which only the kernel of such a machine does.
+// The helper for arm64 runs, and works on files. Commands are left out: for them it
+// starts itself, which needs a kernel that runs such programs, and its supervisor
+// adopts processes, which the emulator does not know.
 func TestHelperForARM64Works(t *testing.T) {
 	start := arm64(t)
 	out, err := start(t.Context(), helper.Version).Output()
