@@ -117,7 +117,8 @@ func TestBASH04NoStartupFiles(t *testing.T) {
 		put(t, filepath.Join(dir, name), "echo start-up; read x </dev/tty; sleep 60\n")
 	}
 	_, e, _ := open(t, func(o *Options) {
-		o.Env = append(os.Environ(), "HOME="+dir, "BASH_ENV="+filepath.Join(dir, "env"), "ENV="+filepath.Join(dir, "env"))
+		o.Env = append(os.Environ(), "HOME="+dir, "BASH_ENV="+filepath.Join(dir, "env"), "ENV="+filepath.Join(dir, "env"),
+			"SSH_CLIENT=127.0.0.1 1 22", "SHLVL=0") // as below sshd, where the login shell gave its place to another program
 	})
 	for _, shell := range []string{"/bin/bash", "/bin/sh"} {
 		_, out, err := run(t, t.Context(), e, ops.Command{Script: "echo $HOME", Shell: ops.Shell{Path: shell}})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/piremote/piremote/tools/ops"
@@ -33,19 +34,31 @@ func (w *Workspace) posixShell(l *launch, cmd ops.Command) (err error) {
 		script = " " + script // else the shell takes it for options
 	}
 	l.args = []string{"-c", script}
-	l.env = withoutStartupFile(l.env, cmd.Env)
+	l.env = withoutStartupFiles(l.env, cmd.Env)
 	return nil
 }
 
-// withoutStartupFile drops the variable that names a file which a non-interactive
-// bash reads first, unless the caller set it for this very command: commands run
-// without start-up files.
-func withoutStartupFile(env []string, own map[string]string) []string {
-	const name = "BASH_ENV"
-	if _, wanted := own[name]; wanted {
-		return env
+// withoutStartupFiles makes bash read none, unless the caller asked for it for this
+// very command. BASH_ENV names a file that it reads first. And it takes itself for a
+// remote login if it is the first shell of a session of sshd, which a helper in the
+// place of the login shell makes it, and reads .bashrc for each command.
+func withoutStartupFiles(env []string, own map[string]string) []string {
+	const file, depth = "BASH_ENV", "SHLVL"
+	deep := false
+	env = slices.DeleteFunc(env, func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		_, wanted := own[name]
+		if name == depth {
+			n, _ := strconv.Atoi(value) // bash takes what is no number for nought
+			deep = wanted || n > 0
+			return !deep
+		}
+		return name == file && !wanted
+	})
+	if !deep {
+		env = append(env, depth+"=1")
 	}
-	return slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+	return env
 }
 
 // sourced returns what goes into the file and the command that runs it. Shells
