@@ -32,7 +32,9 @@ func (r runner) Run(ctx context.Context, p posix.Process) (posix.Status, error) 
 	gate := &gate{}
 	defer gate.close()
 	refused := make(chan error, 1)
+	answered := make(chan struct{})
 	go func() {
+		defer close(answered)
 		ok, err := ch.SendRequest("exec", true, gossh.Marshal(struct{ Command string }{commandLine(p.Argv)}))
 		if err == nil && !ok {
 			refused <- transport(ops.KindNoShell, ch.link.label, nil, "%s runs no commands for this account; file tools may still work", ch.link.addr)
@@ -42,6 +44,7 @@ func (r runner) Run(ctx context.Context, p posix.Process) (posix.Status, error) 
 	output.Go(func() { drain(ch, gate.wrap(p.Stdout)) })
 	output.Go(func() { drain(ch.Stderr(), gate.wrap(p.Stderr)) })
 	go func() {
+		<-answered // what comes before the process is there is lost, and ends a channel of Dropbear
 		if p.Stdin != nil {
 			_, _ = io.Copy(ch, p.Stdin) // the process may end without reading all
 		}
@@ -67,6 +70,7 @@ func (r runner) Run(ctx context.Context, p posix.Process) (posix.Status, error) 
 	if code, signal, ok := ch.exit(); ok {
 		return posix.Status{Code: code, Signal: signal}, nil
 	}
+	<-answered // the channel is closed or given up: nothing else is to come
 	select {
 	case err := <-refused:
 		return posix.Status{}, err

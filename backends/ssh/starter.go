@@ -17,13 +17,13 @@ import (
 type starter struct{ connection *connection }
 
 // Exec implements install.Exec. It does not wait for the server's answer to the
-// request, which comes with the first output.
+// request; writing does.
 func (s starter) Exec(ctx context.Context, argv []string) (install.Process, error) {
 	ch, err := s.connection.session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{channel: ch, answered: make(chan struct{}), drained: make(chan struct{})}
+	p := &process{channel: ch, answered: make(chan struct{}), drained: make(chan struct{}), givenUp: make(chan struct{})}
 	p.stdout, p.output = io.Pipe()
 	go p.request(commandLine(argv))
 	go p.pump()
@@ -40,6 +40,9 @@ type process struct {
 	answered chan struct{} // closed when the server has answered the request
 	drained  chan struct{} // closed when all output has come
 	refusal  error         // why the server did not start it; valid after answered
+
+	givenUp chan struct{} // closed by Close
+	once    sync.Once
 }
 
 // request asks the server to start the program.
@@ -67,9 +70,37 @@ func (p *process) pump() {
 // Read implements install.Process.
 func (p *process) Read(b []byte) (int, error) { return p.stdout.Read(b) }
 
+// Write implements install.Process. What comes before the program is there is lost
+// on some servers, and ends the channel on Dropbear; OpenSSH takes nothing before.
+func (p *process) Write(b []byte) (int, error) {
+	if err := p.started(); err != nil {
+		return 0, err
+	}
+	return p.channel.Write(b)
+}
+
+// CloseWrite implements install.Process.
+func (p *process) CloseWrite() error {
+	if err := p.started(); err != nil {
+		return err
+	}
+	return p.channel.CloseWrite()
+}
+
+// started waits until the server has answered the request.
+func (p *process) started() error {
+	select {
+	case <-p.answered:
+		return nil
+	case <-p.givenUp:
+		return errGivenUp
+	}
+}
+
 // Close implements install.Process.
 func (p *process) Close() error {
 	_ = p.stdout.CloseWithError(errGivenUp) // never fails
+	p.once.Do(func() { close(p.givenUp) })
 	p.abandon()
 	return nil
 }

@@ -5,10 +5,8 @@ package ssh
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +18,6 @@ import (
 	"github.com/piremote/piremote/backends/backendtest/servers"
 	"github.com/piremote/piremote/backends/helper/helpertest"
 	"github.com/piremote/piremote/backends/helper/install"
-	"github.com/piremote/piremote/internal/require"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -28,40 +25,6 @@ var (
 	_ install.Exec    = starter{}
 	_ install.Process = (*process)(nil)
 )
-
-// accountWith makes an account with a login shell and a home that holds the files,
-// and removes it with the test.
-func accountWith(t *testing.T, shell string, files map[string]string) (name, home string) {
-	t.Helper()
-	program, err := exec.LookPath(shell)
-	if err != nil {
-		require.Missing(t, shell, err.Error())
-	}
-	if os.Getuid() != 0 {
-		require.Missing(t, "root", "making an account needs it")
-	}
-	base := t.TempDir()
-	must(t, os.Chmod(filepath.Dir(base), 0o755))
-	name, home = fmt.Sprintf("piremote-%d-%s", os.Getpid(), shell), filepath.Join(base, "home")
-	ctx := context.WithoutCancel(t.Context())
-	if out, err := exec.CommandContext(ctx, "useradd", "-M", "-N", "-g", "nogroup", "-p", "*", "-s", program, "-d", home, name).CombinedOutput(); err != nil {
-		t.Fatalf("useradd: %v %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.CommandContext(ctx, "userdel", name).CombinedOutput(); err != nil {
-			t.Errorf("userdel: %v %s", err, out)
-		}
-	})
-	for file, text := range files {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(home, file)), 0o755))
-		must(t, os.WriteFile(filepath.Join(home, file), []byte(text), 0o644))
-	}
-	must(t, os.MkdirAll(home, 0o755))
-	if out, err := exec.CommandContext(ctx, "chown", "-R", name, home).CombinedOutput(); err != nil {
-		t.Fatalf("chown: %v %s", err, out)
-	}
-	return name, home
-}
 
 // starterOn connects to a server, perhaps by way of a proxy.
 func starterOn(t *testing.T, s *servers.SSHD, change func(*Options)) starter {
@@ -107,8 +70,9 @@ func TestSSHX06HelperStartsUnderAnyLoginShell(t *testing.T) {
 	b := helpertest.Echo(t)
 	for shell, rc := range map[string]string{"bash": ".bashrc", "fish": ".config/fish/config.fish", "tcsh": ".tcshrc", "dash": ".profile"} {
 		t.Run(shell, func(t *testing.T) {
-			account, home := accountWith(t, shell, map[string]string{rc: "echo welcome to this machine\necho more noise\n"})
-			s := servers.StartSSHD(t, servers.SSHDOptions{Account: account})
+			s := servers.StartSSHD(t, servers.SSHDOptions{Login: &servers.Login{
+				UID: 1001, Shell: shell, Files: map[string]string{rc: "echo welcome to this machine\necho more noise\n"},
+			}})
 			proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address(), Delay: delay})
 			must(t, err)
 			defer func() { must(t, proxy.Close()) }()
@@ -121,7 +85,7 @@ func TestSSHX06HelperStartsUnderAnyLoginShell(t *testing.T) {
 				must(t, err)
 				trips := (proxy.Counts().Switches + 1) / 2
 				t.Logf("start %d: %d round trips, %d bytes sent", i+1, trips, r.Sent)
-				if r.Uploaded != uploaded || filepath.Dir(r.Path) != home+"/.cache/piremote" || r.Execs != 1 || len(r.Passed) > 0 || trips > most[i] {
+				if r.Uploaded != uploaded || filepath.Dir(r.Path) != s.AccountHome+"/.cache/piremote" || r.Execs != 1 || len(r.Passed) > 0 || trips > most[i] {
 					t.Errorf("start %d: %+v", i+1, r)
 				}
 				talk(t, stream)

@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -30,9 +31,16 @@ type SSHDOptions struct {
 	// Account is the account that the key admits, such as one with another
 	// login shell; empty means the one that runs the test.
 	Account string
+	// Login is an account of the server's own, in the place of Account.
+	Login *Login
+	// Hide names programs of the machine that the server's sessions don't have.
+	Hide []string
+	// BusyBox gives the sessions a root of their own, whose only programs are
+	// those of BusyBox. It needs Login.
+	BusyBox bool
 }
 
-// SSHD is a running sshd that admits one key of one account.
+// SSHD is a running SSH server that admits one key of one account.
 type SSHD struct {
 	Host string
 	Port int
@@ -42,10 +50,17 @@ type SSHD struct {
 	Home         string
 	IdentityFile string // the private key in Home
 	KnownHosts   string // the known_hosts in Home
+	// AccountHome is the home of a Login as its sessions see it.
+	AccountHome string
 	// HostKey is the server's public key.
 	HostKey gossh.PublicKey
+	// Root is the folder that the sessions have as their root; empty means that
+	// of the machine.
+	Root string
 
-	log *logs
+	log     *logs
+	login   *Login
+	folders atomic.Int64
 }
 
 // Log returns what the server has said so far, at most the last mebibyte or so.
@@ -54,17 +69,41 @@ func (s *SSHD) Log() string { return s.log.String() }
 // Address is host:port.
 func (s *SSHD) Address() string { return net.JoinHostPort(s.Host, fmt.Sprint(s.Port)) }
 
+// Folder makes a folder that is the account's own, and returns its paths on this
+// machine and in a session.
+func (s *SSHD) Folder(tb testing.TB) (host, inside string) {
+	tb.Helper()
+	if s.Root == "" {
+		host = filepath.Join(openFolder(tb), "ws")
+		inside = host
+	} else {
+		inside = fmt.Sprintf("/ws/%d/dir", s.folders.Add(1))
+		host = filepath.Join(s.Root, inside)
+	}
+	check(tb, os.MkdirAll(host, 0o755))
+	if s.login != nil {
+		s.login.own(tb, filepath.Dir(host))
+	}
+	return host, inside
+}
+
+// UID is the account's, or -1 for the one that runs the test.
+func (s *SSHD) UID() int {
+	if s.login == nil {
+		return -1
+	}
+	return s.login.UID
+}
+
 // StartSSHD starts an sshd on a free loopback port.
 func StartSSHD(tb testing.TB, o SSHDOptions) *SSHD {
 	tb.Helper()
-	program, err := exec.LookPath("sshd")
-	if err != nil {
-		if program = "/usr/sbin/sshd"; !isFile(program) {
-			Missing(tb, "sshd", "package openssh-server")
-		}
-	}
+	program := sshdProgram(tb)
 	me, err := user.Current()
 	check(tb, err)
+	if o.Login != nil {
+		o.Account = o.Login.name()
+	}
 	if o.Account == "" {
 		o.Account = me.Username
 	}
@@ -73,37 +112,82 @@ func StartSSHD(tb testing.TB, o SSHDOptions) *SSHD {
 	} else if o.Account != me.Username {
 		Missing(tb, "sshd", "admitting another account needs root")
 	}
-	dir := tb.TempDir()
-	s := &SSHD{
-		Host: "127.0.0.1", User: o.Account, Home: filepath.Join(dir, "home"),
-		IdentityFile: filepath.Join(dir, "home", ".ssh", "id_ed25519"), KnownHosts: filepath.Join(dir, "home", ".ssh", "known_hosts"),
-	}
-	check(tb, os.MkdirAll(filepath.Dir(s.IdentityFile), 0o700))
+	s, dir, public := newSSHD(tb, o.Account, o.Login)
 	s.HostKey = writeKey(tb, filepath.Join(dir, "host_key"))
-	public := writeKey(tb, s.IdentityFile)
+	view := s.view(tb, dir, &o)
 	admitted := filepath.Join(dir, "authorized_keys")
 	check(tb, os.WriteFile(admitted, gossh.MarshalAuthorizedKey(public), 0o600))
 	keys := "AuthorizedKeysFile " + admitted
-	if o.Account != me.Username {
+	if o.Account != me.Username || o.Login != nil {
 		// sshd reads the file as the account, which can't enter the folder.
 		keys = "AuthorizedKeysFile none\nAuthorizedKeysCommandUser root\nAuthorizedKeysCommand " + catProgram() + " " + admitted
 	}
+	s.listen(tb, "sshd", func() *exec.Cmd {
+		config := filepath.Join(dir, "sshd_config")
+		check(tb, os.WriteFile(config, sshdConfig(s, o, filepath.Join(dir, "host_key"), keys), 0o600))
+		return view.command(tb, program, "-D", "-e", "-f", config)
+	})
+	return s
+}
 
-	log := &logs{}
-	s.log = log
-	log.showIfFailed(tb, "sshd")
+func sshdProgram(tb testing.TB) string {
+	tb.Helper()
+	program, err := exec.LookPath("sshd")
+	if err != nil {
+		if program = "/usr/sbin/sshd"; !isFile(program) {
+			Missing(tb, "sshd", "package openssh-server")
+		}
+	}
+	return program
+}
+
+// newSSHD makes the client's home and key, and returns the server's folder and the
+// key to be admitted.
+func newSSHD(tb testing.TB, account string, login *Login) (s *SSHD, dir string, public gossh.PublicKey) {
+	tb.Helper()
+	dir = openFolder(tb)
+	s = &SSHD{
+		Host: "127.0.0.1", User: account, Home: filepath.Join(dir, "home"), log: &logs{}, login: login,
+		IdentityFile: filepath.Join(dir, "home", ".ssh", "id_ed25519"), KnownHosts: filepath.Join(dir, "home", ".ssh", "known_hosts"),
+	}
+	check(tb, os.MkdirAll(filepath.Dir(s.IdentityFile), 0o700))
+	return s, dir, writeKey(tb, s.IdentityFile)
+}
+
+// view makes what the server's sessions see in the place of the machine's files.
+func (s *SSHD) view(tb testing.TB, dir string, o *SSHDOptions) place {
+	tb.Helper()
+	view := hidden(o.Hide...)
+	if o.Login == nil {
+		return view
+	}
+	home := filepath.Join(dir, "account")
+	inside := home
+	if o.BusyBox {
+		s.Root = busyBoxRoot(tb, dir)
+		inside = "/home/" + o.Login.name()
+		home = filepath.Join(s.Root, inside)
+		// sshd wants a root above which nobody else can write.
+		view = append(view, mount{s.Root, chrootFolder}, mount{"/dev", chrootFolder + "/dev"}, mount{"/proc", chrootFolder + "/proc"})
+		o.Config = append(o.Config, "ChrootDirectory "+chrootFolder)
+	}
+	s.AccountHome = inside
+	return append(view, o.Login.admit(tb, dir, home, inside)...)
+}
+
+// listen starts the server on a free port, and fills the client's home.
+func (s *SSHD) listen(tb testing.TB, name string, command func() *exec.Cmd) {
+	tb.Helper()
+	s.log.showIfFailed(tb, name)
 	const attempts = 3 // the free port may be taken by someone else meanwhile
 	for range attempts {
 		s.Port = freePort(tb)
-		config := filepath.Join(dir, "sshd_config")
-		check(tb, os.WriteFile(config, sshdConfig(s, o, filepath.Join(dir, "host_key"), keys), 0o600))
-		if s.serve(tb, program, config, log) {
+		if s.serve(tb, command()) {
 			s.writeClientFiles(tb)
-			return s
+			return
 		}
 	}
-	tb.Fatalf("sshd does not listen:\n%s", log)
-	return nil
+	tb.Fatalf("%s does not listen:\n%s", name, s.log)
 }
 
 func sshdConfig(s *SSHD, o SSHDOptions, hostKey, keys string) []byte {
@@ -121,10 +205,9 @@ func sshdConfig(s *SSHD, o SSHDOptions, hostKey, keys string) []byte {
 
 // serve starts the server in a group of its own, so that its sessions end with
 // it, and reports whether it listens.
-func (s *SSHD) serve(tb testing.TB, program, config string, log *logs) bool {
+func (s *SSHD) serve(tb testing.TB, cmd *exec.Cmd) bool {
 	tb.Helper()
-	cmd := exec.Command(program, "-D", "-e", "-f", config)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = log, log, time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.log, s.log, time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	check(tb, cmd.Start())
 	exited := make(chan struct{})
@@ -158,12 +241,17 @@ func (s *SSHD) writeClientFiles(tb testing.TB) {
 }
 
 func sftpServer() string {
-	for _, p := range []string{"/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"} {
+	for _, p := range sftpServers() {
 		if isFile(p) {
 			return p
 		}
 	}
 	return "internal-sftp"
+}
+
+// sftpServers are the places of OpenSSH's SFTP server.
+func sftpServers() []string {
+	return []string{"/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server", "/usr/lib/sftp-server"}
 }
 
 // catProgram is cat by a path that sshd accepts for a command: absolute, and
