@@ -19,12 +19,14 @@
 //
 // # Files
 //
-// Paths are followed component by component with LSTAT and READLINK, never by the
-// server's REALPATH (CONF-06), and what comes out is what is used. SFTP has no
-// descriptors of folders, so that confinement is check-then-use; the path is
-// looked at again after a file was opened and before it is replaced (CONF-04).
-// Options.Files chooses the scripts instead, whose confinement is stronger.
+// Where there are a shell and an SFTP server, scripts carry content, changes and
+// listings: one run does for a whole operation, and their confinement is stronger.
+// Looking at a file goes by SFTP, whose session is open already. Options.Files
+// leaves everything to one of them. Without an SFTP server the scripts carry files;
+// without a shell there are file operations only.
 //
-// Without an SFTP server the scripts carry files; without a shell there are file
-// operations only.
+// By SFTP paths are followed component by component with LSTAT and READLINK, never
+// by the server's REALPATH (CONF-06), and what comes out is what is used. SFTP has
+// no descriptors of folders, so that confinement is check-then-use; the path is
+// looked at again after a file was opened and before it is replaced (CONF-04).
 package ssh

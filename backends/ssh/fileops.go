@@ -20,9 +20,9 @@ var (
 	_ ops.Globber         = searchOps{}
 )
 
-// fileOps are the file operations, by SFTP or by the shell. With SFTP, paths
-// outside of the root are given to the engine, which knows the files with full
-// outputs that it made there, and refuses all others.
+// fileOps are the file operations, by SFTP or by the shell, as FilesBy says.
+// With SFTP, paths outside of the root are given to the engine, which knows the
+// files with full outputs that it made there, and refuses all others.
 type fileOps struct{ v *view }
 
 // byShell runs a reading fn on the engine, and once more if the link broke.
@@ -54,6 +54,9 @@ func (f fileOps) shell(err error) bool {
 	return f.v.engine != nil && (f.v.files == nil || errors.Is(err, ops.ErrOutside))
 }
 
+// scripts reports whether the engine carries content, changes and listings.
+func (f fileOps) scripts() bool { return f.v.files == nil || f.v.both }
+
 // Access implements ops.ReadOperations in two round trips.
 func (f fileOps) Access(ctx context.Context, path string) (err error) {
 	if f.v.files != nil {
@@ -67,10 +70,10 @@ func (f fileOps) Access(ctx context.Context, path string) (err error) {
 
 // ReadFile implements ops.ReadOperations in three round trips.
 func (f fileOps) ReadFile(ctx context.Context, path string, limit int64) (data []byte, err error) {
-	if f.v.files != nil {
+	if !f.scripts() {
 		data, err = f.v.files.ReadFile(ctx, path, limit)
 	}
-	if f.shell(err) {
+	if f.scripts() || f.shell(err) {
 		return byShell(ctx, f, func(e *posix.Engine) ([]byte, error) { return e.ReadFile(ctx, path, limit) })
 	}
 	return data, err
@@ -87,9 +90,10 @@ func (f fileOps) Stat(ctx context.Context, path string) (info fs.FileInfo, err e
 	return info, err
 }
 
-// ReadDir implements ops.LsOperations.
+// ReadDir implements ops.LsOperations: by the shell in three round trips however
+// long the listing is.
 func (f fileOps) ReadDir(ctx context.Context, path string, yield func(fs.DirEntry) bool) error {
-	if f.v.files != nil {
+	if !f.scripts() {
 		return f.v.files.ReadDir(ctx, path, yield)
 	}
 	_, err := byShell(ctx, f, func(e *posix.Engine) (struct{}, error) { return struct{}{}, e.ReadDir(ctx, path, yield) })
@@ -98,15 +102,15 @@ func (f fileOps) ReadDir(ctx context.Context, path string, yield func(fs.DirEntr
 
 // MkdirAll implements ops.WriteOperations.
 func (f fileOps) MkdirAll(ctx context.Context, dir string) error {
-	if f.v.files != nil {
+	if !f.scripts() {
 		return f.v.files.MkdirAll(ctx, dir)
 	}
 	return f.v.engine.MkdirAll(ctx, dir)
 }
 
-// WriteFile implements ops.WriteOperations.
+// WriteFile implements ops.WriteOperations: by the shell in three round trips.
 func (f fileOps) WriteFile(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
-	if f.v.files != nil {
+	if !f.scripts() {
 		return f.v.files.WriteFile(ctx, path, data)
 	}
 	return f.v.engine.WriteFile(ctx, path, data)

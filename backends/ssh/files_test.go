@@ -38,7 +38,7 @@ func TestFilesAsTheContractSays(t *testing.T) {
 
 func TestFilesWithAShellBeside(t *testing.T) {
 	s := startSSHD(t, servers.SSHDOptions{})
-	for _, by := range []FilesBy{FilesSFTP, FilesShell} {
+	for _, by := range []FilesBy{FilesBoth, FilesSFTP, FilesShell} {
 		t.Run(string(by), func(t *testing.T) {
 			g := openTarget(t, s, func(o *Options) { o.Files = by })
 			ctx, set := t.Context(), g.Set()

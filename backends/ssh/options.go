@@ -59,8 +59,8 @@ type Options struct {
 	Password func(ctx context.Context) (string, error)
 	// ShellPath is the POSIX shell on the host; empty means /bin/sh.
 	ShellPath string
-	// Files says what carries files; the zero value is FilesSFTP. Behind a helper
-	// it means nothing.
+	// Files says what carries files; empty means FilesBoth. Behind a helper it
+	// means nothing.
 	Files FilesBy
 
 	// Helper says whether the helper is used; the zero value is helper.Auto.
@@ -77,9 +77,13 @@ type Options struct {
 // FilesBy says what carries files where the host has both.
 type FilesBy string
 
-// The choices. With FilesSFTP reads, writes, stats and listings use the SFTP
-// server, and the shell where there is none; FilesShell uses scripts for them.
+// The choices. FilesBoth takes for each operation what does it better: scripts of
+// the shell for content, changes and listings, which they bring in one run and
+// without a moment between looking at a path and using it; the SFTP server, whose
+// session is open already, for looking at a file. FilesSFTP and FilesShell leave
+// everything to one of them, where the host has it.
 const (
+	FilesBoth  FilesBy = "both"
 	FilesSFTP  FilesBy = "sftp"
 	FilesShell FilesBy = "shell"
 )
@@ -93,6 +97,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.KeepaliveCount <= 0 {
 		o.KeepaliveCount = 3
+	}
+	if o.Files == "" {
+		o.Files = FilesBoth
 	}
 	if o.Notice == nil {
 		o.Notice = func(string) {}

@@ -4,6 +4,7 @@ package ssh
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"testing"
@@ -25,10 +26,11 @@ func TestRoundTrips(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, proxy.Close()) }()
 	most := map[FilesBy]map[string]int{
-		FilesSFTP:  {"stat": 1, "access": 2, "read": 3, "read 1 MiB": 6, "write new": 7, "write over": 9, "list": 5, "canonical": 1, "exec": 3},
+		FilesBoth:  {"stat": 1, "access": 2, "read": 3, "read 1 MiB": 6, "write new": 3, "write over": 3, "list": 3, "canonical": 1, "exec": 3},
+		FilesSFTP:  {"stat": 1, "access": 2, "read": 3, "read 1 MiB": 6, "write new": 7, "write over": 8, "list": 5, "canonical": 1},
 		FilesShell: {"stat": 3, "read": 3, "write over": 3, "list": 3},
 	}
-	for _, by := range []FilesBy{FilesSFTP, FilesShell} {
+	for _, by := range []FilesBy{FilesBoth, FilesSFTP, FilesShell} {
 		g := openTarget(t, s, func(o *Options) { o.Port, o.AcceptNew, o.Files = proxy.Port(), true, by })
 		ctx, set := t.Context(), g.Set()
 		small := g.put(t, "small", "some text\n", 0o644)
@@ -97,8 +99,7 @@ func TestReadRetriedOnceWhenTheLinkIsCut(t *testing.T) {
 	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 	must(t, err)
 	defer func() { must(t, proxy.Close()) }()
-	both := []FilesBy{FilesSFTP, FilesShell}
-	for _, by := range both {
+	for _, by := range []FilesBy{FilesSFTP, FilesShell} {
 		g := openTarget(t, s, func(o *Options) { o.Port, o.AcceptNew, o.Files = proxy.Port(), true, by })
 		big := g.put(t, "big", string(make([]byte, 1<<20)), 0o644)
 		proxy.CutAfter(faultproxy.Down, 300_000)
@@ -110,15 +111,27 @@ func TestReadRetriedOnceWhenTheLinkIsCut(t *testing.T) {
 }
 
 func TestWriteCutAnywhereIsOldOrNewOrUnknown(t *testing.T) {
-	s := fileServer(t)
+	for name, start := range map[string]func(*testing.T) *servers.SSHD{
+		"SFTP":  fileServer,
+		"shell": func(t *testing.T) *servers.SSHD { return startSSHD(t, servers.SSHDOptions{}) },
+	} {
+		t.Run(name, func(t *testing.T) { cutWrites(t, start(t)) })
+	}
+}
+
+// cutWrites cuts the link at many points of a write.
+func cutWrites(t *testing.T, s *servers.SSHD) {
+	t.Helper()
 	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 	must(t, err)
 	defer func() { must(t, proxy.Close()) }()
 	g := openTarget(t, s, func(o *Options) { o.Port, o.AcceptNew = proxy.Port(), true })
 	before, after := string(make([]byte, 1000)), "new content"
 	for _, d := range []faultproxy.Direction{faultproxy.Up, faultproxy.Down} {
-		for _, n := range []int64{1, 200, 400, 600, 800, 1000, 1300, 1600} {
-			p := g.put(t, "f", before, 0o644)
+		for _, n := range []int64{1, 200, 400, 600, 800, 1000, 1300, 1600, 4000, 8000, 9000, 10_000} {
+			// A script that lost its client may still end its work: each has a file
+			// of its own.
+			p := g.put(t, fmt.Sprintf("f-%v-%d", d, n), before, 0o644)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			must(t, g.Set().Read.Access(ctx, p)) // the link is there
 			proxy.CutAfter(d, n)

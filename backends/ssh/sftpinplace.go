@@ -101,8 +101,8 @@ func put(c *sftp.Client, file *sftp.File, data []byte) error {
 	if err == nil {
 		err = file.Truncate(int64(len(data)))
 	}
-	if _, ok := c.HasExtension("fsync@openssh.com"); err == nil && ok {
-		err = file.Sync()
+	if err == nil {
+		err = syncFile(c, file)
 	}
 	var info fs.FileInfo
 	if err == nil {

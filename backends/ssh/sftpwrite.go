@@ -234,7 +234,8 @@ func (u *upload) fill(ctx context.Context, file *sftp.File) error {
 	return nil
 }
 
-// settle syncs, checks the size, and gives the file owner and mode of the old.
+// settle gives the file owner and mode of the old, checks the size, and syncs. The
+// library lets nothing else of a file go on while it syncs, so that comes last.
 func (u *upload) settle(ctx context.Context, file *sftp.File, mine fs.FileInfo) (reason string, err error) {
 	s, old := u.session, u.place.info
 	type outcome struct {
@@ -242,23 +243,13 @@ func (u *upload) settle(ctx context.Context, file *sftp.File, mine fs.FileInfo) 
 		size   int64
 	}
 	got, err := call(ctx, s, func(c *sftp.Client) (outcome, error) {
-		synced := make(chan error, 1)
-		go func() {
-			if _, ok := c.HasExtension("fsync@openssh.com"); !ok {
-				synced <- nil
-				return
-			}
-			synced <- file.Sync()
-		}()
 		kept := make(chan string, 1)
 		go func() { kept <- keep(file, old, mine) }()
 		info, err := file.Stat()
 		o := outcome{reason: <-kept}
-		if serr := <-synced; err == nil && serr != nil && !errors.Is(sftpError(serr), errors.ErrUnsupported) {
-			err = serr
-		}
 		if err == nil {
 			o.size = info.Size()
+			err = syncFile(c, file)
 		}
 		if err != nil && !s.lost(err) {
 			err = u.files.reason(c, sftpError(err), path.Dir(u.temp))
@@ -269,6 +260,18 @@ func (u *upload) settle(ctx context.Context, file *sftp.File, mine fs.FileInfo) 
 		err = fmt.Errorf("the new file has %d of %d bytes", got.size, len(u.data))
 	}
 	return got.reason, err
+}
+
+// syncFile syncs where the server can.
+func syncFile(c *sftp.Client, file *sftp.File) error {
+	if _, ok := c.HasExtension("fsync@openssh.com"); !ok {
+		return nil
+	}
+	err := file.Sync()
+	if errors.Is(sftpError(err), errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 // keep gives the new file owner and mode of the old one, or says why it can't.

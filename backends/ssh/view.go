@@ -15,6 +15,7 @@ type view struct {
 	workspace *Workspace
 	engine    *posix.Engine // nil if there is no shell
 	files     *sftpFiles    // nil if there is no SFTP server
+	both      bool          // each does what it does better
 	dir, root string        // canonical
 }
 
@@ -50,6 +51,7 @@ func (w *Workspace) viewOf(_ context.Context, e *posix.Engine, asked string) (*v
 	v := &view{workspace: w, engine: e, dir: p.Dir, root: p.Root}
 	if w.clients != nil {
 		v.files = &sftpFiles{clients: w.clients, walker: walker{root: p.Root, aliases: aliases(p.Root, asked)}, runner: &runner{w.connection}}
+		v.both = w.options.Files == FilesBoth && e.CarriesFiles()
 	}
 	return v, nil
 }
@@ -111,6 +113,8 @@ func (v *view) set() ops.Set {
 	s.Read, s.Write, s.Edit, s.Ls, s.Find, s.Grep = files, files, files, files, files, files
 	if v.files != nil {
 		s.Mutations = w.mutations
+	}
+	if v.files != nil && !v.both {
 		s.Target.Weaker = v.weakerBySFTP()
 		if v.engine != nil {
 			s.Target.Weaker = append(s.Target.Weaker, v.engine.WeakerExec()...)

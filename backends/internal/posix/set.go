@@ -92,6 +92,14 @@ func (e *Engine) Windows() bool {
 	return p.HeadBytes && p.TailLines && p.WordCount
 }
 
+// CarriesFiles reports whether the target's tools are good enough for file
+// operations where something else could carry them: bytes are counted by more
+// than single reads, links can be followed, and metadata are known.
+func (e *Engine) CarriesFiles() bool {
+	p := e.core.probe
+	return p.HeadBytes && p.Readlink && p.Stat != ""
+}
+
 func (e *Engine) target() ops.Target {
 	return ops.Target{
 		Label: e.label, Backend: e.core.backend, OS: e.core.probe.OS,
