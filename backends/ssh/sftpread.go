@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pkg/sftp"
@@ -118,8 +119,9 @@ func (f *sftpFiles) same(ctx context.Context, s *sftpSession, p place) error {
 	return nil
 }
 
-// readBlock is how much is asked for at once: some hundred requests in flight.
-const readBlock = 4 << 20
+// readBlock is how much is asked for in one call of the library, which keeps the
+// link busy within it and lets it run dry at its end.
+const readBlock = 16 << 20
 
 // readAll reads a file to its end.
 //
@@ -139,13 +141,12 @@ func readAll(ctx context.Context, s *sftpSession, file *sftp.File, guess, limit 
 	buf := make([]byte, 0, min(max(guess, 1), readBlock))
 	for {
 		if len(buf) == cap(buf) {
-			grown := make([]byte, len(buf), len(buf)+min(max(len(buf), 32<<10), readBlock))
-			copy(grown, buf)
-			buf = grown
+			buf = slices.Grow(buf, growth(int64(len(buf)), guess))
 		}
+		next := buf[len(buf):min(cap(buf), len(buf)+readBlock)]
 		type part struct{ n int }
 		got, err := call(ctx, s, func(*sftp.Client) (part, error) {
-			n, err := file.ReadAt(buf[len(buf):cap(buf)], int64(len(buf)))
+			n, err := file.ReadAt(next, int64(len(buf)))
 			return part{n}, err
 		})
 		buf = buf[:len(buf)+got.n]
@@ -175,6 +176,15 @@ func readAll(ctx context.Context, s *sftpSession, file *sftp.File, guess, limit 
 			return nil, io.ErrNoProgress
 		}
 	}
+}
+
+// growth is by how much a buffer of n bytes grows for a file that is said to have
+// size bytes. A claim is believed as far as an eighth of it has come.
+func growth(n, size int64) int {
+	if size > n && size <= 8*n {
+		return int(size - n)
+	}
+	return int(max(n, 32<<10))
 }
 
 // short is the error of a file that ended before its size. Files of /sys claim

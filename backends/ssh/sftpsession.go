@@ -122,6 +122,10 @@ func newSession(ctx context.Context, c *connection) (*sftpSession, error) {
 	return s, err2
 }
 
+// inFlight is the number of requests that one transfer has under way: four times
+// the window of a channel, so that the server never waits for the next.
+const inFlight = 256
+
 // startSession makes a request on a new channel and talks SFTP there, after
 // marker if there is one.
 func startSession(ctx context.Context, c *connection, request, argument string, marker []byte) (*sftpSession, error) {
@@ -165,7 +169,7 @@ func startSession(ctx context.Context, c *connection, request, argument string, 
 			started <- result{nil, err}
 			return
 		}
-		client, err := sftp.NewClientPipe(in, outWriter, sftp.UseConcurrentWrites(true))
+		client, err := sftp.NewClientPipe(in, outWriter, sftp.UseConcurrentWrites(true), sftp.MaxConcurrentRequestsPerFile(inFlight))
 		started <- result{client, err}
 	}()
 	var r result
