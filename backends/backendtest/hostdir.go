@@ -14,12 +14,31 @@ import (
 // on this machine: a local folder, one behind a server here, or one that is
 // mounted into a container. The folders that hold the two must correspond too,
 // so that siblings can be made. Processes are looked for on this machine, which
-// must be Linux. Files are made by the account that runs the test.
-func HostDir(hostDir, targetDir string) Fixture {
-	return hostFixture{host: filepath.Dir(filepath.Clean(hostDir)), target: path.Dir(path.Clean(targetDir))}
+// must be Linux. Files belong to the account that runs the test.
+func HostDir(hostDir, targetDir string) Fixture { return HostDirOf(hostDir, targetDir, -1) }
+
+// HostDirOf is HostDir for a target whose account has another user id, which is
+// its group id too: what the fixture makes is the account's. It needs root; -1
+// means the account that runs the test.
+func HostDirOf(hostDir, targetDir string, uid int) Fixture {
+	return hostFixture{host: filepath.Dir(filepath.Clean(hostDir)), target: path.Dir(path.Clean(targetDir)), uid: uid}
 }
 
-type hostFixture struct{ host, target string }
+type hostFixture struct {
+	host, target string
+	uid          int
+}
+
+// give makes what is at p, and the folders above that the fixture may have made,
+// the account's.
+func (h hostFixture) give(p string) error {
+	for ; h.uid >= 0 && len(p) > len(h.host); p = filepath.Dir(p) {
+		if err := os.Lchown(p, h.uid, h.uid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // path translates a path on the target to one on this machine.
 func (h hostFixture) path(p string) (string, error) {
@@ -39,6 +58,9 @@ func (h hostFixture) PutFile(p string, data []byte, mode fs.FileMode) error {
 		return err
 	}
 	if err := os.WriteFile(p, data, 0o600); err != nil {
+		return err
+	}
+	if err := h.give(p); err != nil {
 		return err
 	}
 	return os.Chmod(p, mode)
@@ -97,6 +119,9 @@ func (h hostFixture) Mkdir(p string, mode fs.FileMode) error {
 	if err := os.MkdirAll(p, 0o755); err != nil {
 		return err
 	}
+	if err := h.give(p); err != nil {
+		return err
+	}
 	return os.Chmod(p, mode)
 }
 
@@ -105,7 +130,10 @@ func (h hostFixture) Symlink(target, p string) error {
 	if err != nil {
 		return err
 	}
-	return os.Symlink(target, p)
+	if err := os.Symlink(target, p); err != nil {
+		return err
+	}
+	return h.give(p)
 }
 
 func (h hostFixture) Link(old, p string) error {
@@ -124,7 +152,10 @@ func (h hostFixture) Mkfifo(p string) error {
 	if err != nil {
 		return err
 	}
-	return mkfifo(p)
+	if err := mkfifo(p); err != nil {
+		return err
+	}
+	return h.give(p)
 }
 
 // ProcessesWith reads /proc; a zombie has no command line.

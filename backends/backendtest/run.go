@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,8 +35,11 @@ type Harness struct {
 	// Open opens a workspace in a fresh folder. The folder may have no siblings
 	// other than those that checks make; see Fixture.
 	Open func(tb testing.TB) Workspace
-	// NoExec leaves out the checks of commands.
+	// NoExec says that the target runs no commands. Then the checks of commands
+	// demand that the workspace offers none and says so; see Weaker of ops.Target.
 	NoExec bool
+	// Only chooses among the checks; nil means all.
+	Only func(Check) bool
 }
 
 // Check is one rule of the contract.
@@ -53,15 +57,24 @@ type Check struct {
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	for _, c := range Checks() {
+		if h.Only != nil && !h.Only(c) {
+			continue
+		}
 		t.Run(c.Name, func(t *testing.T) {
-			if c.Exec && h.NoExec {
-				t.Skipf("%s runs no commands", h.Name)
-			}
 			w := h.Open(t)
 			w.Close = sync.OnceValue(w.Close)
 			ctx, cancel := context.WithTimeout(t.Context(), checkTime)
 			defer cancel()
-			err := c.Run(ctx, &w)
+			run := c.Run
+			switch {
+			case c.Exec && h.NoExec:
+				run = saysThereIsNoShell
+			case c.Exec && w.Set.Bash == nil:
+				run = func(context.Context, *Workspace) error {
+					return fmt.Errorf("no command can be given: %q", w.Set.Target.Weaker)
+				}
+			}
+			err := run(ctx, &w)
 			if cerr := w.Close(); cerr != nil {
 				t.Errorf("%s: close: %v", h.Name, cerr)
 			}
@@ -73,6 +86,29 @@ func Run(t *testing.T, h Harness) {
 			}
 		})
 	}
+}
+
+// saysThereIsNoShell is the check of commands where none can be run: there is no
+// tool that would fail, and the reason is told.
+func saysThereIsNoShell(_ context.Context, w *Workspace) error {
+	if w.Set.Bash != nil || w.Set.PowerShell != nil {
+		return errors.New("a command can be given to a target that runs none")
+	}
+	if err := w.weaker("no commands"); err != nil {
+		return err
+	}
+	return fmt.Errorf("nothing says that there are no commands: %q", w.Set.Target.Weaker)
+}
+
+// weaker returns an error around ErrAbsent with what the workspace says about a
+// guarantee that it does not give, or nil if it says nothing.
+func (w *Workspace) weaker(words string) error {
+	for _, sentence := range w.Set.Target.Weaker {
+		if strings.Contains(sentence, words) {
+			return fmt.Errorf("%w: %s", ErrAbsent, sentence)
+		}
+	}
+	return nil
 }
 
 // Checks returns all checks.

@@ -1,0 +1,45 @@
+package ssh_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/piremote/piremote/backends/backendtest"
+	"github.com/piremote/piremote/backends/backendtest/servers"
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/helpertest"
+)
+
+// spread is over how many kinds of servers a check is spread in the short form. In
+// the long form each check runs on each kind.
+const spread = 6
+
+// The conformance suite on every kind of server, agentless and with the helper.
+// Both run all checks on OpenSSH elsewhere.
+func TestEveryKindOfServerConforms(t *testing.T) {
+	bundle := helpertest.Bundle(t)
+	long := os.Getenv("PIREMOTE_SOAK") == "1" //nolint:forbidigo // tests read their own switches
+	order := map[string]int{}
+	for i, c := range backendtest.Checks() {
+		order[c.Name] = i
+	}
+	for i, kind := range servers.Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			s := kind.Start(t)
+			some := func(shift, of int) func(backendtest.Check) bool {
+				return func(c backendtest.Check) bool { return long || (order[c.Name]+i+shift)%of == 0 }
+			}
+			t.Run("agentless", func(t *testing.T) {
+				backendtest.Run(t, backendtest.Harness{
+					Name: kind.Name, NoExec: kind.NoShell, Only: some(0, spread), Open: opener(s, helper.Never, bundle),
+				})
+			})
+			if kind.NoShell {
+				return // nothing can start a helper there
+			}
+			t.Run("helper", func(t *testing.T) {
+				backendtest.Run(t, backendtest.Harness{Name: kind.Name, Only: some(1, 2*spread), Open: opener(s, helper.Require, bundle)})
+			})
+		})
+	}
+}
