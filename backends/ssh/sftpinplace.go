@@ -75,11 +75,11 @@ func (u *upload) overwrite(ctx context.Context) error {
 	}
 	defer func() { go func() { _ = file.Close() }() }() // again does no harm
 	_, err = call(ctx, s, func(c *sftp.Client) (struct{}, error) {
-		err := put(c, file, u.data)
+		err := put(c, file, u.place.path, u.data)
 		if err == nil || s.lost(err) {
 			return struct{}{}, err
 		}
-		if back := put(c, file, old); back != nil {
+		if back := put(c, file, u.place.path, old); back != nil {
 			return struct{}{}, transport(ops.KindOutcomeUnknown, s.channel.link.label, err,
 				"writing %s in place failed and its old content could not be put back", u.place.path)
 		}
@@ -92,24 +92,51 @@ func (u *upload) overwrite(ctx context.Context) error {
 	return err
 }
 
-// put makes data the content of an open file.
-func put(c *sftp.Client, file *sftp.File, data []byte) error {
-	n, err := file.WriteAt(data, 0)
-	if err == nil && n != len(data) {
-		err = errors.New("short write")
+// put makes data the content of an open file, whose path is name.
+func put(c *sftp.Client, file *sftp.File, name string, data []byte) error {
+	if err := writeAll(file, data); err != nil {
+		return err
 	}
-	if err == nil {
-		err = file.Truncate(int64(len(data)))
+	info, err := file.Stat()
+	if err == nil && info.Size() > int64(len(data)) {
+		if err := shorten(c, file, name, data); err != nil {
+			return err
+		}
+		info, err = file.Stat()
 	}
 	if err == nil {
 		err = syncFile(c, file)
 	}
-	var info fs.FileInfo
-	if err == nil {
-		info, err = file.Stat()
-	}
 	if err == nil && info.Size() != int64(len(data)) {
 		err = errors.New("the size is wrong after writing")
+	}
+	return err
+}
+
+// shorten cuts a file that begins with data to its length. A server that changes no
+// attributes may not do that; but it empties a file that is opened anew (hazard
+// SFTP-09).
+func shorten(c *sftp.Client, file *sftp.File, name string, data []byte) error {
+	err := file.Truncate(int64(len(data)))
+	var status *sftp.StatusError
+	if !errors.Is(err, fs.ErrPermission) && !errors.As(err, &status) {
+		return err
+	}
+	again, oerr := c.OpenFile(name, os.O_WRONLY|os.O_TRUNC)
+	if oerr != nil {
+		return err
+	}
+	err = writeAll(again, data)
+	if cerr := again.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func writeAll(file *sftp.File, data []byte) error {
+	n, err := file.WriteAt(data, 0)
+	if err == nil && n != len(data) {
+		err = errors.New("short write")
 	}
 	return err
 }

@@ -66,13 +66,14 @@ func (u *upload) unchanged(ctx context.Context) error {
 	return nil
 }
 
-// rename puts the new file in the place of the old one. Without the extension
-// the old one is moved aside first and put back if that fails: the only copy is
-// never deleted (hazard SFTP-02).
+// rename puts the new file in the place of the old one. Without the extension, or
+// where it is offered and takes no existing target, the old one is moved aside first
+// and put back if that fails: the only copy is never deleted (hazard SFTP-02).
 func (u *upload) rename(c *sftp.Client) error {
 	if _, ok := c.HasExtension("posix-rename@openssh.com"); ok {
 		err := sftpError(c.PosixRename(u.temp, u.place.path))
-		if !errors.Is(err, errors.ErrUnsupported) {
+		onlyNew := errors.Is(err, errFailure) && u.place.info != nil
+		if !onlyNew && !errors.Is(err, errors.ErrUnsupported) {
 			return u.files.reason(c, err, path.Dir(u.temp))
 		}
 	}

@@ -89,9 +89,7 @@ func (w *Workspace) start(ctx context.Context) error {
 		w.mutations = ops.NewMutations((&sftpFiles{clients: w.clients, walker: walker{root: "/"}}).Canonical)
 	}
 	if given && w.engine != nil {
-		v, err := w.viewOf(ctx, w.engine, root)
-		w.main = v
-		return err
+		return w.openMain(ctx, func() (*view, error) { return w.viewOf(ctx, w.engine, root) })
 	}
 	if !given {
 		home, err := w.home(ctx)
@@ -103,9 +101,23 @@ func (w *Workspace) start(ctx context.Context) error {
 			root = dir
 		}
 	}
-	v, err := w.newView(ctx, dir, root)
-	w.main = v
-	return err
+	return w.openMain(ctx, func() (*view, error) { return w.newView(ctx, dir, root) })
+}
+
+// openMain opens the first view. Where the SFTP server shows another tree than the
+// shell, files go through the shell.
+func (w *Workspace) openMain(ctx context.Context, open func() (*view, error)) (err error) {
+	if w.main, err = open(); err != nil || w.engine == nil || w.clients == nil {
+		return err
+	}
+	same, err := w.sameTree(ctx, w.main.dir)
+	if err != nil || same {
+		return err
+	}
+	w.options.Notice(w.connection.hop.label() + ": files go through the shell, since " + w.main.dir + " is not the same folder for the SFTP server")
+	w.clients.close()
+	w.clients, w.mutations, w.main.files = nil, nil, nil
+	return nil
 }
 
 // tilde puts the home in the place of ~, and of nothing.
