@@ -184,6 +184,9 @@ func (l *link) tryOpen(ctx context.Context) (*channel, error) {
 				l.leave()
 			}
 		}()
+		if cause := context.Cause(ctx); errors.Is(cause, errTimeout) {
+			return nil, transport(ops.KindUnavailable, l.label, cause, "%s did not answer in time: no session channel was opened", l.addr)
+		}
 		return nil, ended(ctx)
 	}
 }

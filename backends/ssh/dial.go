@@ -177,7 +177,7 @@ func handshake(ctx context.Context, o Options, h hop, raw *stream) (*link, error
 	}
 	a.configure(ctx, config)
 	watched := &watchedConn{Conn: raw}
-	watched.first = func() { at.CompareAndSwap(phaseBanner, phaseKex) }
+	watched.banner = func() { at.CompareAndSwap(phaseBanner, phaseKex) }
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	conn, channels, requests, err := gossh.NewClientConn(watched, h.keyAddress(), config)
 	if !stop() && err == nil {

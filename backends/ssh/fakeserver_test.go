@@ -34,6 +34,8 @@ type fakeServer struct {
 	// admit decides about a session channel.
 	admit func(open int) bool
 	deaf  bool // global requests are not answered
+	shut  bool // nor are those for channels
+	mute  bool // nor those on channels
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -140,6 +142,9 @@ func (f *fakeServer) serve(c net.Conn) {
 		}
 	})
 	for nc := range channels {
+		if f.shut {
+			continue
+		}
 		f.mu.Lock()
 		ok := nc.ChannelType() == "session" && (f.admit == nil || f.admit(f.open))
 		if ok {
@@ -169,6 +174,7 @@ func (f *fakeServer) session(ch gossh.Channel, requests <-chan *gossh.Request) {
 		var p struct{ Text string }
 		_ = gossh.Unmarshal(r.Payload, &p)
 		switch {
+		case f.mute:
 		case r.Type == "exec" && f.exec != nil:
 			_ = r.Reply(true, nil)
 			wg.Go(func() {

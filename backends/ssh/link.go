@@ -122,15 +122,35 @@ func (l *link) keepAlive(interval time.Duration, count int, stop <-chan struct{}
 // watchedConn counts what comes in.
 type watchedConn struct {
 	net.Conn
-	first    func() // called when the first bytes come; may be nil
+	banner   func() // called when the line with the version has come; may be nil
+	start    []byte // of the line that comes
 	received atomic.Int64
 }
 
 // Read implements net.Conn.
 func (w *watchedConn) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
-	if n > 0 && w.received.Add(int64(n)) == int64(n) && w.first != nil {
-		w.first()
-	}
+	w.received.Add(int64(n))
+	w.look(p[:n])
 	return n, err
+}
+
+// look waits for the end of the line with the version.
+func (w *watchedConn) look(p []byte) {
+	const begins = "SSH-"
+	for _, b := range p {
+		switch {
+		case w.banner == nil:
+			return
+		case b != '\n':
+			if len(w.start) < len(begins) {
+				w.start = append(w.start, b)
+			}
+		case string(w.start) == begins:
+			w.banner()
+			w.banner = nil
+		default:
+			w.start = w.start[:0] // servers may say something before
+		}
+	}
 }

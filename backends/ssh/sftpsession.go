@@ -334,6 +334,9 @@ func retry[T any](ctx context.Context, m *sftpClients, fn func(context.Context, 
 		switch {
 		case err == nil || ctx.Err() != nil || !s.lost(err):
 			return v, err
+		case try == 2 && s.channel.link.aliveSoon():
+			l := s.channel.link
+			return none, transport(ops.KindUnavailable, l.label, err, "the SFTP server on %s broke off twice: %s", l.addr, plain(err.Error()))
 		case try == 2:
 			return none, s.channel.link.lostError(err)
 		}

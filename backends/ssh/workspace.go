@@ -101,20 +101,32 @@ func (w *Workspace) start(ctx context.Context) error {
 			root = dir
 		}
 	}
-	return w.openMain(ctx, func() (*view, error) { return w.newView(ctx, dir, root) })
+	return w.openMain(ctx, func() (*view, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, w.options.ConnectTimeout, errTimeout)
+		defer cancel()
+		return w.newView(ctx, dir, root)
+	})
 }
 
 // openMain opens the first view. Where the SFTP server shows another tree than the
 // shell, files go through the shell.
 func (w *Workspace) openMain(ctx context.Context, open func() (*view, error)) (err error) {
 	if w.main, err = open(); err != nil || w.engine == nil || w.clients == nil {
+		return w.late(err, "the SFTP server did not answer")
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, w.options.ConnectTimeout, errTimeout)
+	defer cancel()
+	same, err := w.sameTree(bounded, w.main.dir)
+	reason := w.main.dir + " is not the same folder for the SFTP server"
+	switch {
+	case same:
+		return nil
+	case errors.Is(err, errTimeout) && ctx.Err() == nil:
+		reason = "the SFTP server does not answer"
+	case err != nil:
 		return err
 	}
-	same, err := w.sameTree(ctx, w.main.dir)
-	if err != nil || same {
-		return err
-	}
-	w.options.Notice(w.connection.hop.label() + ": files go through the shell, since " + w.main.dir + " is not the same folder for the SFTP server")
+	w.options.Notice(w.connection.hop.label() + ": files go through the shell, since " + reason)
 	w.clients.close()
 	w.clients, w.mutations, w.main.files = nil, nil, nil
 	return nil
@@ -131,9 +143,19 @@ func tilde(p, home string) string {
 func (w *Workspace) newEngine(ctx context.Context, dir, root string) (*posix.Engine, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.options.ConnectTimeout, errTimeout)
 	defer cancel()
-	return posix.New(ctx, posix.Options{
+	e, err := posix.New(ctx, posix.Options{
 		Runner: runner{w.connection}, Dir: dir, Root: root, Label: w.label(dir), Backend: "ssh", Shell: w.options.ShellPath,
 	})
+	return e, w.late(err, "the start of a shell was not complete")
+}
+
+// late names the phase in which the time ran out; other errors stay.
+func (w *Workspace) late(err error, phase string) error {
+	if !errors.Is(err, errTimeout) || ops.KindOf(err) != "" {
+		return err
+	}
+	h := w.connection.hop
+	return transport(ops.KindUnavailable, h.label(), err, "%s did not answer in time: %s", h.address(), phase)
 }
 
 func (w *Workspace) label(dir string) string {
@@ -167,7 +189,14 @@ func (w *Workspace) judge(sftpErr, shellErr error) error {
 	}
 	w.engine, w.noShell = nil, shellErr
 	if w.clients == nil {
-		return transport(ops.KindNoShell, w.connection.hop.label(), errors.Join(shellErr, sftpErr), "%v", shellErr)
+		if !errors.Is(shellErr, errTimeout) {
+			kind = ops.KindNoShell
+		}
+		msg := shellErr.Error()
+		if no != nil {
+			msg += "; there is no SFTP server either: " + no.reason
+		}
+		return transport(kind, w.connection.hop.label(), errors.Join(shellErr, sftpErr), "%s", msg)
 	}
 	w.options.Notice(w.connection.hop.label() + ": there are file tools only: " + plain(shellErr.Error()))
 	return nil
@@ -175,6 +204,8 @@ func (w *Workspace) judge(sftpErr, shellErr error) error {
 
 // home asks the host for the account's home.
 func (w *Workspace) home(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.options.ConnectTimeout, errTimeout)
+	defer cancel()
 	if w.engine != nil {
 		if home := w.engine.Probe().Home; strings.HasPrefix(home, "/") {
 			return home, nil
