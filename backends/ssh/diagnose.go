@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"time"
+
+	gossh "golang.org/x/crypto/ssh"
 
 	"github.com/piremote/piremote/backends/internal/posix"
 	"github.com/piremote/piremote/tools/ops"
@@ -98,21 +99,37 @@ func (d *diagnosis) network(ctx context.Context, o Options, h hop) bool {
 
 // handshake tells how far the connection came.
 func (d *diagnosis) handshake(l *link, err error, took time.Duration) {
-	steps := []string{"SSH", "host key", "authentication"}
 	if err == nil {
-		d.add(steps[0], plain(string(l.ServerVersion()))+" in "+took.Round(time.Millisecond).String(), nil)
-		d.add(steps[1], "recorded", nil)
-		d.add(steps[2], "as "+l.User(), nil)
+		d.add("banner", plain(string(l.ServerVersion())), nil)
+		d.add("key exchange", strings.Join(nonEmpty(exchange(l.Conn), took.Round(time.Millisecond).String()), ", "), nil)
+		d.add("host key", "recorded", nil)
+		d.add("authentication", "as "+l.User(), nil)
 		return
 	}
-	at := map[ops.Kind]int{ops.KindHostKey: 1, ops.KindAuth: 2}[ops.KindOf(err)]
+	steps := []string{"banner", "key exchange", "host key", "authentication"}
+	at := map[ops.Kind]int{ops.KindHostKey: 2, ops.KindAuth: 3}[ops.KindOf(err)]
+	var broke *phaseError
+	if errors.As(err, &broke) {
+		at = map[phase]int{phaseKex: 1, phaseAuth: 3}[broke.at]
+	}
 	for _, s := range steps[:at] {
 		d.add(s, "fine", nil)
 	}
 	d.add(steps[at], "", err)
 }
 
-// host looks at shell, SFTP, programs and clock.
+// exchange names the algorithms that both sides agreed on.
+func exchange(c gossh.Conn) string {
+	m, ok := c.(gossh.AlgorithmsConnMetadata)
+	if !ok {
+		return ""
+	}
+	a := m.Algorithms()
+	return a.KeyExchange + ", " + a.HostKey
+}
+
+// host looks at the shell and its start-up files, and at SFTP. What a program on the
+// host could tell else, the workspace's own commands ask.
 func (d *diagnosis) host(ctx context.Context, c *connection) {
 	shellCtx, cancel := context.WithTimeoutCause(ctx, c.options.ConnectTimeout, errTimeout)
 	defer cancel()
@@ -120,65 +137,48 @@ func (d *diagnosis) host(ctx context.Context, c *connection) {
 	if err == nil {
 		p := e.Probe()
 		d.add("shell", strings.Join(nonEmpty(p.OS, p.Sh, p.Bash), ", "), nil)
+		d.login(shellCtx, c)
 	} else {
 		d.add("shell", "", err)
+		d.findings[len(d.findings)-1].Mend = mend(ops.KindNoShell)
 	}
 	clients := newClients(c)
 	defer clients.close()
-	_, serr := clients.get(ctx)
-	d.add("SFTP", "works", clients.unavailable(serr))
-	if err != nil {
+	s, serr := clients.get(ctx)
+	if d.add("SFTP", "works", clients.unavailable(serr)) {
+		d.findings[len(d.findings)-1].Detail = s.how
 		return
 	}
-	p := e.Probe()
-	if p.Ripgrep != "" {
-		d.add("ripgrep", p.Ripgrep, nil)
-	} else {
-		d.findings = append(d.findings, Finding{Name: "ripgrep", OK: true, Detail: "not installed; searches work without it"})
+	if err == nil {
+		f := &d.findings[len(d.findings)-1]
+		f.OK = true
+		f.Mend = "files go through the shell; an SFTP server (package openssh-sftp-server) is faster for large ones"
 	}
-	d.programs(ctx, c)
 }
 
-// programs asks for git and the time.
-func (d *diagnosis) programs(ctx context.Context, c *connection) {
-	var out strings.Builder
+// login looks at the account's login shell and at what its start-up files print into
+// the output of every command.
+func (d *diagnosis) login(ctx context.Context, c *connection) {
+	var out head
 	nonce := randomHex()
-	before := time.Now()
 	_, err := runner{c}.Run(ctx, posix.Process{
 		Argv:   []string{"/bin/sh", "-c", "eval \"$(cat)\""},
-		Stdin:  strings.NewReader("echo;echo " + nonce + ";command -v git||echo -;date +%s\n"),
-		Stdout: func(p []byte) { out.Write(p[:min(len(p), 4096)]) },
+		Stdin:  strings.NewReader("echo;echo " + nonce + "\"$SHELL\"\n"),
+		Stdout: func(p []byte) { _, _ = out.Write(p) },
 	})
-	after := time.Now()
-	_, text, ok := strings.Cut(out.String(), "\n"+nonce+"\n")
-	lines := strings.Fields(text)
-	if err == nil && (!ok || len(lines) < 2) {
-		err = errors.New("the host did not answer")
-	}
+	noise, shell, ok := strings.Cut(out.String(), "\n"+nonce)
 	if err != nil {
-		d.add("programs", "", err)
+		d.add("login shell", "", err)
 		return
 	}
-	if lines[0] == "-" {
-		d.findings = append(d.findings, Finding{Name: "git", OK: true, Detail: "not installed"})
-	} else {
-		d.add("git", plain(lines[0]), nil)
+	if !ok { // so much was printed that no more is kept
+		noise, shell = out.String(), "unknown"
 	}
-	seconds, err := strconv.ParseInt(lines[1], 10, 64)
-	if err != nil {
-		return
-	}
-	theirs := time.Unix(seconds, 0)
-	var off time.Duration
-	switch {
-	case theirs.Before(before.Add(-time.Second)):
-		off = theirs.Sub(before)
-	case theirs.After(after):
-		off = theirs.Sub(after)
-	}
-	f := Finding{Name: "clock", OK: off.Abs() < time.Minute, Detail: fmt.Sprintf("differs by %v", off.Round(time.Second))}
+	d.add("login shell", plain(shell), nil)
+	f := Finding{Name: "start-up files", OK: noise == "", Detail: "print nothing"}
 	if !f.OK {
-		f.Mend = "set the clock of the host or of this machine: makefiles and certificates go by it"
+		f.Detail = fmt.Sprintf("print %q for each command", plain(noise))
+		f.Mend = "it is skipped here, but breaks scp and rsync: let the start-up files print in interactive shells alone"
 	}
 	d.findings = append(d.findings, f)
 }

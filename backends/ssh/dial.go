@@ -210,14 +210,27 @@ func failed(ctx context.Context, h hop, at phase, err error) error {
 		if !errors.Is(cause, errTimeout) {
 			return ended(ctx)
 		}
-		return unavailable(h, fmt.Sprintf("%s did not answer in time: %s was not complete", h.address(), at), cause)
+		return unavailable(h, fmt.Sprintf("%s did not answer in time: %s was not complete", h.address(), at), &phaseError{at, cause})
 	}
 	what := plain(err.Error())
 	if errors.Is(err, io.EOF) {
 		what = "the other side closed the connection"
 	}
-	return unavailable(h, fmt.Sprintf("%s can't be used: %s failed: %s", h.address(), at, what), err)
+	return unavailable(h, fmt.Sprintf("%s can't be used: %s failed: %s", h.address(), at, what), &phaseError{at, err})
 }
+
+// phaseError is the cause of a connection that did not come about, with the phase in
+// which it broke.
+type phaseError struct {
+	at  phase
+	err error
+}
+
+// Error says what broke.
+func (e *phaseError) Error() string { return e.at + ": " + e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *phaseError) Unwrap() error { return e.err }
 
 func unavailable(h hop, msg string, err error) error {
 	return &ops.TransportError{Kind: ops.KindUnavailable, Target: h.label(), Err: err, Msg: msg}

@@ -48,7 +48,7 @@ func dialFailure(target, addr string, err error) error {
 		return transport(ops.KindUnavailable, target, err, "%s refused the connection: no SSH server listens there, or a firewall rejects it.", addr)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return transport(ops.KindUnavailable, target, err, "There is no route to %s; check the network or the VPN.", addr)
-	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return transport(ops.KindUnavailable, target, err, "%s did not answer in time: the TCP connection was not complete; check the address and the firewall.", addr)
 	}
 	return transport(ops.KindUnavailable, target, err, "%s can't be reached: %s.", addr, plain(err.Error()))

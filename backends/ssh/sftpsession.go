@@ -29,6 +29,7 @@ type sftpSession struct {
 	out     *io.PipeReader // what the client wrote
 	done    chan struct{}  // closed when the session is over
 	once    sync.Once
+	how     string // the server was started
 }
 
 // errBroken is what callers get when the session was broken.
@@ -185,7 +186,7 @@ func startSession(ctx context.Context, c *connection, request, argument string, 
 		return nil, ended(ctx)
 	}
 	if r.err == nil {
-		s.client = r.client
+		s.client, s.how = r.client, "works, by "+request
 		go func() {
 			_ = s.client.Wait()
 			s.kill()
@@ -238,6 +239,11 @@ func skipTo(r io.Reader, marker []byte, said *head) error {
 	return errors.New("too much text before the SFTP server")
 }
 
+const (
+	maxHead   = 1 << 10 // bytes that are kept
+	maxQuoted = 64      // bytes that an error shows
+)
+
 // head keeps the first bytes of a stream.
 type head struct {
 	mu   sync.Mutex
@@ -248,8 +254,15 @@ type head struct {
 func (h *head) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.data = append(h.data, p[:min(len(p), 64-len(h.data))]...)
+	h.data = append(h.data, p[:min(len(p), maxHead-len(h.data))]...)
 	return len(p), nil
+}
+
+// String returns the first bytes.
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.data)
 }
 
 func (h *head) quoted(before string) string {
@@ -258,7 +271,7 @@ func (h *head) quoted(before string) string {
 	if len(h.data) == 0 {
 		return ""
 	}
-	return before + fmt.Sprintf("%q", h.data)
+	return before + fmt.Sprintf("%q", h.data[:min(len(h.data), maxQuoted)])
 }
 
 // sftpClients keeps one session and starts a new one after its end.

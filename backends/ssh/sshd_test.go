@@ -212,7 +212,7 @@ func TestDiagnose(t *testing.T) {
 		names[f.Name] = f.OK
 		t.Logf("%+v", f)
 	}
-	for _, n := range []string{"name", "TCP", "SSH", "host key", "authentication", "shell", "SFTP", "clock"} {
+	for _, n := range []string{"name", "TCP", "banner", "key exchange", "host key", "authentication", "shell", "login shell", "start-up files", "SFTP"} {
 		if !names[n] {
 			t.Errorf("%s is not fine", n)
 		}

@@ -27,6 +27,8 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 	findings := []Finding{{Name: "workspace", OK: true, Detail: describe(o)}}
 	findings = append(findings, wayFindings(ctx, o)...)
 	start := time.Now()
+	reason := &reasons{next: o.Notice}
+	o.Notice = reason.notice
 	ws, err := Open(ctx, o)
 	if err != nil {
 		return append(findings, Finding{Name: "connection", Detail: err.Error(), Mend: mend(err)}), err
@@ -39,7 +41,7 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 		Finding{Name: "folder", OK: true, Detail: t.Dir},
 		Finding{Name: "confinement", OK: t.Root != "", Detail: or(t.Root, "off"), Mend: ifEmpty(t.Root, "file tools reach everything the account can reach")},
 	)
-	findings = append(findings, helperFindings(ctx, ws, o)...)
+	findings = append(findings, helperFindings(ctx, ws, o, reason)...)
 	findings = append(findings, shellFindings(ctx, ws.Set)...)
 	for _, weak := range t.Weaker {
 		findings = append(findings, Finding{Name: "weaker", OK: true, Detail: weak})
@@ -48,15 +50,18 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 }
 
 // helperFindings tells what the helper on the target is and what it runs there.
-func helperFindings(ctx context.Context, ws *Workspace, o Options) []Finding {
+func helperFindings(ctx context.Context, ws *Workspace, o Options, why *reasons) []Finding {
 	if o.Workspace.Backend == "local" {
 		return nil
 	}
 	if ws.Remote == nil {
-		return []Finding{{Name: "helper", OK: true, Detail: "not used: each operation takes several round trips, and what the lines named weaker say holds"}}
+		return []Finding{{
+			Name: "helper", OK: true, Detail: "not used: " + why.withoutHelper(),
+			Mend: "without it each operation takes several round trips, and what the lines named weaker say holds; helper: auto uses it where it can run",
+		}}
 	}
 	r := ws.Remote.Report()
-	findings := []Finding{{Name: "helper", OK: true, Detail: fmt.Sprintf("%s for %s/%s", r.Path, r.OS, r.Arch)}}
+	findings := []Finding{{Name: "helper", OK: true, Detail: fmt.Sprintf("%s for %s/%s, version %.12s", r.Path, r.OS, r.Arch, r.Hash)}}
 	for _, p := range r.Passed {
 		findings = append(findings, Finding{Name: "helper", OK: true, Detail: "passed over: " + p})
 	}
@@ -139,9 +144,14 @@ func shellFindings(ctx context.Context, set ops.Set) []Finding {
 	if err != nil {
 		return []Finding{{Name: "shell", Detail: err.Error(), Mend: mend(err)}}
 	}
-	findings := []Finding{{Name: "shell", OK: true, Detail: exit.Shell}}
+	return append([]Finding{{Name: "shell", OK: true, Detail: exit.Shell}}, targetFindings(out.String(), time.Now())...)
+}
+
+// targetFindings reads what the command said about programs, disk and clock, at a
+// time of this machine.
+func targetFindings(said string, now time.Time) (findings []Finding) {
 	values := map[string]string{}
-	for _, line := range strings.Split(out.String(), "\n") {
+	for _, line := range strings.Split(said, "\n") {
 		if name, value, ok := strings.Cut(line, "="); ok {
 			values[name] = value
 		}
@@ -156,7 +166,7 @@ func shellFindings(ctx context.Context, set ops.Set) []Finding {
 		findings = append(findings, f)
 	}
 	if _, err := fmt.Sscan(values["clock"], &clock); err == nil {
-		skew := time.Since(time.Unix(clock, 0)).Round(time.Second)
+		skew := now.Sub(time.Unix(clock, 0)).Round(time.Second)
 		f := Finding{Name: "clock", OK: skew.Abs() < 2*time.Minute, Detail: fmt.Sprintf("differs by %v", skew)}
 		f.Mend = ifTrue(!f.OK, "set the clock of the target")
 		findings = append(findings, f)
