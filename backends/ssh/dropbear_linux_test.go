@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -23,5 +24,16 @@ func TestInputWaitsForTheCommand(t *testing.T) {
 		if err != nil || status.Code != 3 || out.String() != line {
 			t.Fatalf("command %d: %q, %+v, %v", i, out.String(), status, err)
 		}
+	}
+}
+
+// A Dropbear that has no RSA key offers RSA none the less, and dies of a client that
+// chooses it.
+func TestNewHostIsAskedForItsEd25519Key(t *testing.T) {
+	s := servers.StartDropbear(t, servers.DropbearOptions{Login: servers.Login{UID: 1001}})
+	must(t, os.WriteFile(s.KnownHosts, nil, 0o600))
+	starterOn(t, s, func(o *Options) { o.AcceptNew = true })
+	if recorded := string(must2(t, s.KnownHosts)); !strings.Contains(recorded, "ssh-ed25519 ") {
+		t.Errorf("recorded: %q", recorded)
 	}
 }

@@ -123,9 +123,12 @@ func wellFormed(line string) bool {
 
 // algorithms lists the kinds of keys that are recorded for the host first, so
 // that the server shows one of them (hazard SSHC-05). The others follow, so that
-// a key of another kind is seen and refused with its fingerprint.
+// a key of another kind is seen and refused with its fingerprint: those of Ed25519
+// first, as with OpenSSH, so that both record the same key of a new host. A Dropbear
+// without an RSA key offers RSA none the less, and dies of it.
 func (k *hostKeys) algorithms() []string {
 	rest := gossh.SupportedAlgorithms().HostKeys
+	slices.SortStableFunc(rest, func(a, b string) int { return rank(a) - rank(b) })
 	if k.db == nil {
 		return rest
 	}
@@ -136,6 +139,14 @@ func (k *hostKeys) algorithms() []string {
 		}
 	}
 	return list
+}
+
+// rank orders algorithms: a smaller one comes first.
+func rank(algorithm string) int {
+	if strings.HasPrefix(algorithm, gossh.KeyAlgoED25519) {
+		return 0
+	}
+	return 1
 }
 
 // check is a gossh.HostKeyCallback.
