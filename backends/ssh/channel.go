@@ -208,14 +208,27 @@ func (l *link) opened(c *channel, err error) (*channel, error) {
 	return nil, l.lostError(err)
 }
 
+// errSilent is in the errors of calls whose link ended because the other side
+// stopped answering. Another attempt would most likely meet the same silence, so
+// none is made for the same call.
+var errSilent = errors.New("it stopped answering")
+
+// why adds to the reason for which a call failed how the link ended.
+func (l *link) why(err error) error {
+	if l.deaf.Load() {
+		return errors.Join(errSilent, err)
+	}
+	return err
+}
+
 // lostError is the error of a call that did not reach the server.
 func (l *link) lostError(err error) error {
-	return transport(ops.KindUnavailable, l.label, err, "the connection to %s was lost", l.addr)
+	return transport(ops.KindUnavailable, l.label, l.why(err), "the connection to %s was lost", l.addr)
 }
 
 // unknown is the error of an effect that was under way when the link broke.
 func (l *link) unknown(err error) error {
-	return transport(ops.KindOutcomeUnknown, l.label, err, "the connection to %s was lost while a command was under way; whether it took effect is not known", l.addr)
+	return transport(ops.KindOutcomeUnknown, l.label, l.why(err), "the connection to %s was lost while a command was under way; whether it took effect is not known", l.addr)
 }
 
 const (

@@ -34,9 +34,10 @@ func byShell[T any](ctx context.Context, f fileOps, fn func(*posix.Engine) (T, e
 	return v, f.read(err)
 }
 
-// again reports whether a read by the shell failed for the link alone.
+// again reports whether a read by the shell failed for the link alone, and another
+// link may do.
 func (f fileOps) again(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && ops.KindOf(err) == ops.KindOutcomeUnknown
+	return ctx.Err() == nil && ops.KindOf(err) == ops.KindOutcomeUnknown && !errors.Is(err, errSilent)
 }
 
 // read makes an unknown outcome of a read what it is: nothing was changed.

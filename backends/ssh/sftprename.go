@@ -106,6 +106,9 @@ func (u *upload) ask(ctx context.Context, cause error) error {
 	defer cancel()
 	link := u.session.channel.link
 	unknown := transport(ops.KindOutcomeUnknown, link.label, cause, "the connection to %s was lost while %s was being replaced; whether it was is not known", link.addr, u.place.path)
+	if link.deaf.Load() {
+		return unknown // asking would meet the same silence
+	}
 	s, err := u.files.clients.get(ctx)
 	if err != nil {
 		return unknown
@@ -143,13 +146,14 @@ func (u *upload) cleanUp(ctx context.Context) {
 		defer close(done)
 		remove()
 	}()
-	// An aborted call does not wait long for a server that does not answer.
+	// An aborted call does not wait long for a server that does not answer, nor does
+	// one whose server has stopped answering.
 	timer := time.NewTimer(abortWait)
 	defer timer.Stop()
 	select {
 	case <-done:
 	case <-timer.C:
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !u.session.channel.link.deaf.Load() {
 			<-done
 		}
 	}

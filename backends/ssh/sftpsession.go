@@ -347,6 +347,8 @@ func retry[T any](ctx context.Context, m *sftpClients, fn func(context.Context, 
 		switch {
 		case err == nil || ctx.Err() != nil || !s.lost(err):
 			return v, err
+		case s.channel.link.deaf.Load():
+			return none, s.channel.link.lostError(err)
 		case try == 2 && s.channel.link.aliveSoon():
 			l := s.channel.link
 			return none, transport(ops.KindUnavailable, l.label, err, "the SFTP server on %s broke off twice: %s", l.addr, plain(err.Error()))

@@ -31,7 +31,8 @@ const noteNoRules = "Ignore files can't be read here, so nothing is left out"
 // FileSystem; without one a note of the report says so.
 //
 // A pattern that can't be parsed is a *PatternError, a start that can't be read
-// the error of the file system. After ctx has ended the error is that of ctx.
+// the error of the file system, as is a failed way to all files below it (see
+// SearchWith). After ctx has ended the error is that of ctx.
 func Glob(ctx context.Context, fsys Lister, req GlobRequest, yield func(path string) bool) (SearchReport, error) {
 	pattern := req.Pattern
 	if p, ok := strings.CutPrefix(pattern, strings.TrimRight(req.Path, "/")+"/"); ok && p != "" && strings.HasPrefix(req.Path, "/") {
@@ -47,7 +48,9 @@ func Glob(ctx context.Context, fsys Lister, req GlobRequest, yield func(path str
 	req.Path = trimSlash(req.Path)
 	var report SearchReport
 	found := 0
-	w := newWalker(fsys)
+	watched, faults := watch(ctx)
+	defer faults.stop()
+	w := newWalker(fsys, faults)
 	w.gitVisible = g.namesGit() || inGit(req.Path)
 	w.descend = g.mayHold
 	w.want = func(name string, _ fs.FileMode) bool { return !g.dirOnly && g.mayBe(name) }
@@ -65,7 +68,10 @@ func Glob(ctx context.Context, fsys Lister, req GlobRequest, yield func(path str
 		}
 		return yield(rel)
 	}
-	err = w.walk(ctx, req.Root, req.Path)
+	err = w.walk(watched, req.Root, req.Path)
+	if ctx.Err() == nil {
+		err = faults.first(err)
+	}
 	report.Unreadable = w.unreadable
 	if w.files == nil {
 		report.Notes = append(report.Notes, noteNoRules)

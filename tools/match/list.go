@@ -19,6 +19,7 @@ const (
 // concurrently.
 type lister struct {
 	fsys       Lister
+	faults     *faults
 	files      FileSystem                              // nil if ignore files can't be read
 	gitVisible bool                                    // .git is an entry like any other
 	want       func(name string, typ fs.FileMode) bool // false leaves out what is no folder; nil leaves out nothing
@@ -88,6 +89,7 @@ func (s *lister) read(ctx context.Context, dir string, l *listing, add func(name
 		add(name, typ)
 		return ctx.Err() == nil
 	})
+	s.faults.note(l.err)
 	if ctx.Err() != nil {
 		l.err = ctx.Err()
 		return
@@ -106,6 +108,7 @@ func (s *lister) read(ctx context.Context, dir string, l *listing, add func(name
 func (s *lister) parse(ctx context.Context, p string, l *listing) []rule {
 	data, err := s.files.ReadFile(ctx, p, maxIgnoreFile)
 	if err != nil {
+		s.faults.note(err)
 		if !errors.Is(err, fs.ErrNotExist) {
 			l.unreadable++
 		}

@@ -36,7 +36,8 @@ func Search(ctx context.Context, fsys FileSystem, req SearchRequest, yield func(
 //
 // A pattern or glob that can't be parsed is a *PatternError; a start that can't
 // be read is the error of the file system; below it, what can't be read is
-// counted. After ctx has ended the error is that of ctx.
+// counted, but an error with a method WayFailed that returns true ends the search
+// and is returned: nothing else can be read then either. After ctx has ended the error is that of ctx.
 func SearchWith(ctx context.Context, fsys FileSystem, req SearchRequest, opts Options, yield func(SearchLine) bool) (SearchReport, error) {
 	p, err := compile(req)
 	if err != nil {
@@ -67,6 +68,7 @@ type search struct {
 	pattern *pattern
 	glob    *glob
 	workers int
+	faults  *faults
 }
 
 // one searches a single file that was named, whatever the glob.
@@ -91,10 +93,10 @@ func (s *search) one(ctx context.Context, info fs.FileInfo, yield func(SearchLin
 // tree searches a folder: one goroutine walks, some search, this one yields.
 func (s *search) tree(ctx context.Context, yield func(SearchLine) bool) (SearchReport, error) {
 	outer := ctx
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, s.faults = watch(ctx)
+	defer s.faults.stop()
 	jobs, order := make(chan *batch), make(chan *batch, 4*s.workers)
-	w := newWalker(s.fsys)
+	w := newWalker(s.fsys, s.faults)
 	w.gitVisible = inGit(s.req.Path)
 	if s.glob != nil {
 		w.descend = s.glob.mayHold
@@ -126,7 +128,7 @@ func (s *search) tree(ctx context.Context, yield func(SearchLine) bool) (SearchR
 		}
 	}
 	stopped := e.done || outer.Err() != nil
-	cancel()
+	s.faults.stop()
 	for range order {
 		continue // let the walker end
 	}
@@ -135,7 +137,7 @@ func (s *search) tree(ctx context.Context, yield func(SearchLine) bool) (SearchR
 	if stopped {
 		return report, outer.Err()
 	}
-	return report, walkErr
+	return report, s.faults.first(walkErr)
 }
 
 // batches walks the tree and hands out its files: first to those who keep the

@@ -30,12 +30,12 @@ type walker struct {
 // errStop ends a walk early.
 var errStop = errors.New("stop")
 
-func newWalker(fsys Lister) *walker {
+func newWalker(fsys Lister, f *faults) *walker {
 	atOnce := 1
 	if _, ok := fsys.(Opener); ok {
 		atOnce = aheadAtOnce
 	}
-	w := &walker{lister: lister{fsys: fsys}, slots: make(chan struct{}, atOnce)}
+	w := &walker{lister: lister{fsys: fsys, faults: f}, slots: make(chan struct{}, atOnce)}
 	w.files, _ = fsys.(FileSystem)
 	return w
 }

@@ -68,6 +68,7 @@ func (w *worker) batch(ctx context.Context, b *batch) {
 	for _, rel := range b.names {
 		w.rel = rel
 		err := w.file(ctx, join(w.s.req.Path, rel), add)
+		w.s.faults.note(err)
 		if ctx.Err() != nil {
 			return
 		}

@@ -54,6 +54,10 @@ func (e *TransportError) Error() string {
 // Unwrap returns the cause.
 func (e *TransportError) Unwrap() error { return e.Err }
 
+// WayFailed tells those who go through many files that not the file but the way to
+// all of them failed.
+func (e *TransportError) WayFailed() bool { return true }
+
 // KindOf returns the kind of the transport error in err's chain, or "".
 func KindOf(err error) Kind {
 	var t *TransportError

@@ -4,6 +4,7 @@ package redial
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -47,7 +48,8 @@ type attempt[C any] struct {
 	err     error
 }
 
-// A lost connection is made anew with so many tries and a pause that grows.
+// A lost connection is made anew with so many tries and a pause that grows. A target
+// that was silent for the whole of one is not tried again for the same calls.
 const (
 	Tries      = 3
 	firstPause = 200 * time.Millisecond
@@ -124,7 +126,7 @@ func (k *Keeper[C]) dial(ctx context.Context, again bool) (C, error) {
 	pause := firstPause
 	for try := 1; ; try++ {
 		c, err := k.options.Dial(ctx, again)
-		if err == nil || !again || try == Tries || ops.KindOf(err) != ops.KindUnavailable {
+		if err == nil || !again || try == Tries || ops.KindOf(err) != ops.KindUnavailable || errors.Is(err, context.DeadlineExceeded) {
 			return c, err
 		}
 		timer := time.NewTimer(pause)

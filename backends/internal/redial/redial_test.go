@@ -83,6 +83,10 @@ func TestSSHC07CallsShareOneAttempt(t *testing.T) {
 		if n := get(t, k, 20); n != 20 || x.dials != Tries || time.Since(begin) != 3*time.Second+5*firstPause {
 			t.Errorf("%d failed, %d dials, %v", n, x.dials, time.Since(begin))
 		}
+		x.dials, x.err = 0, &ops.TransportError{Kind: ops.KindUnavailable, Err: context.DeadlineExceeded}
+		if n := get(t, k, 20); n != 20 || x.dials != 1 {
+			t.Errorf("a silent one: %d failed, %d dials", n, x.dials)
+		}
 		x.dials, x.err = 0, errors.New("refused")
 		if n := get(t, k, 1); n != 1 || x.dials != 1 {
 			t.Errorf("what no try mends: %d failed, %d dials", n, x.dials)

@@ -1,0 +1,40 @@
+package match
+
+import (
+	"errors"
+	"testing"
+)
+
+// lost is the error of a way that failed.
+type lost struct{}
+
+func (lost) Error() string   { return "the link is gone" }
+func (lost) WayFailed() bool { return true }
+
+// A failed way is no unreadable file: what was found before is not all there is.
+func TestGREP03FailedWayEndsTheSearch(t *testing.T) {
+	for _, at := range []string{"/b/1", "/b/.gitignore", "/b"} {
+		fsys := inMemory(map[string]string{"a": "needle\n", "b/1": "needle\n", "b/2": "needle\n", "b/.gitignore": "x\n", "c": "needle\n"})
+		fsys.fail[at] = lost{}
+		_, err := Search(t.Context(), fsys, SearchRequest{Root: "/", Path: "/", Pattern: "needle"}, func(SearchLine) bool { return true })
+		if !errors.Is(err, lost{}) {
+			t.Errorf("search, %s: %v", at, err)
+		}
+		_, err = Glob(t.Context(), fsys, GlobRequest{Root: "/", Path: "/", Pattern: "**"}, func(string) bool { return true })
+		if readFile := at == "/b/1"; errors.Is(err, lost{}) == readFile {
+			t.Errorf("glob, %s: %v", at, err)
+		}
+	}
+	fsys := inMemory(map[string]string{"a": "needle\n", "b": "needle\n"})
+	fsys.fail["/b"] = errors.New("no permission")
+	report, err := Search(t.Context(), fsys, SearchRequest{Root: "/", Path: "/", Pattern: "needle"}, func(SearchLine) bool { return true })
+	if err != nil || report.Unreadable != 1 {
+		t.Errorf("a file that can't be read: %+v, %v", report, err)
+	}
+	// What was asked for had been found before.
+	fsys.fail["/b"] = lost{}
+	report, err = Search(t.Context(), fsys, SearchRequest{Root: "/", Path: "/", Pattern: "needle", Limit: 1}, func(SearchLine) bool { return false })
+	if err != nil {
+		t.Errorf("stopped: %+v, %v", report, err)
+	}
+}
