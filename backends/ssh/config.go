@@ -18,10 +18,7 @@ func resolve(ctx context.Context, o Options, host, userName string, port int) (h
 	if host == "" {
 		return hop{}, &ops.TransportError{Kind: ops.KindUnavailable, Msg: "no host is named: write ssh://[user@]host/path"}
 	}
-	if err := checkName("host", host); err != nil {
-		return hop{}, err
-	}
-	if err := checkName("user", userName); err != nil {
+	if err := CheckNames(host, userName); err != nil {
 		return hop{}, err
 	}
 	s, err := settingsOf(ctx, o, host, userName, port)

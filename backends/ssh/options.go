@@ -107,6 +107,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// CheckNames refuses hosts, aliases and users that could be taken for an option or
+// read by a shell, as Open does. The user may be empty.
+func CheckNames(host, user string) error {
+	if err := checkName("host", host); err != nil {
+		return err
+	}
+	return checkName("user", user)
+}
+
 // checkName refuses what OpenSSH refuses in hosts and users: a leading dash,
 // white space, controls, and characters that a shell would read.
 func checkName(what, name string) error {

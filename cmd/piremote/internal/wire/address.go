@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/piremote/piremote/backends/ssh"
 	"github.com/piremote/piremote/config"
 )
 
@@ -83,6 +84,9 @@ func parseSCP(address, host, dir string) (config.Workspace, error) {
 	if w.Host == "" {
 		return config.Workspace{}, &AddressError{Address: address, Msg: "it names no host; write [user@]host:path"}
 	}
+	if err := ssh.CheckNames(w.Host, w.User); err != nil {
+		return config.Workspace{}, &AddressError{Address: address, Msg: err.Error()}
+	}
 	switch {
 	case dir == "" || dir == "~":
 	case strings.HasPrefix(dir, "/"):
@@ -122,6 +126,9 @@ func parseSSH(address string) (config.Workspace, error) {
 		return bad("it names no host; write ssh://[user@]host[:port]/path")
 	}
 	w.Host = host
+	if err := ssh.CheckNames(w.Host, w.User); err != nil {
+		return bad("%v", err)
+	}
 	if port != "" {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535 {
