@@ -111,22 +111,31 @@ type supervisedProcess struct {
 var errDeserted = errors.New("the supervisor ended before the command had started")
 
 // startLimit is how long a supervisor may take to start a command. One that
-// takes longer was stopped.
-const startLimit = 30 * time.Second
+// takes longer was stopped. Once nobody wants the command any more it has
+// startPatience to say that it had started it: then the tree is ended as any other.
+const (
+	startLimit    = 30 * time.Second
+	startPatience = time.Second
+)
 
 // await waits until the command has started, or can't be. When it returns an
 // error nothing runs.
 func (s *supervisedProcess) await(ctx context.Context) error {
 	limit := time.NewTimer(startLimit)
 	defer limit.Stop()
-	var err error
+	err := fmt.Errorf("the supervisor did not start the command within %v", startLimit)
 	select {
 	case err := <-s.started:
 		return err
 	case <-ctx.Done():
 		err = ctx.Err()
+		limit.Reset(startPatience)
+		select {
+		case err := <-s.started:
+			return err
+		case <-limit.C:
+		}
 	case <-limit.C:
-		err = fmt.Errorf("the supervisor did not start the command within %v", startLimit)
 	}
 	_ = s.above.process.Kill() // it may be about to start it
 	<-s.above.gone
