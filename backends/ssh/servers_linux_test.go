@@ -18,6 +18,7 @@ const spread = 36
 // The conformance suite on every kind of server, agentless and with the helper.
 // Both run all checks on OpenSSH elsewhere.
 func TestEveryKindOfServerConforms(t *testing.T) {
+	t.Parallel() // most of it waits
 	bundle := helpertest.Bundle(t)
 	long := os.Getenv("PIREMOTE_SOAK") == "1" //nolint:forbidigo // tests read their own switches
 	order := map[string]int{}
@@ -26,7 +27,7 @@ func TestEveryKindOfServerConforms(t *testing.T) {
 	}
 	for i, kind := range servers.Kinds() {
 		t.Run(kind.Name, func(t *testing.T) {
-			t.Parallel() // most of it waits
+			t.Parallel()
 			s := kind.Start(t)
 			some := func(shift int) func(backendtest.Check) bool {
 				return func(c backendtest.Check) bool { return long || (order[c.Name]+3*i+shift)%spread == 0 }
