@@ -1,6 +1,7 @@
 package match
 
 import (
+	"context"
 	"errors"
 	"testing"
 )
@@ -30,5 +31,36 @@ func TestGREP03FailedWayEndsTheSearch(t *testing.T) {
 	report, err := Search(t.Context(), fsys, SearchRequest{Root: "/", Path: "/", Pattern: "needle"}, func(SearchLine) bool { return true })
 	if err != nil || report.Unreadable != 1 {
 		t.Errorf("a file that can't be read: %+v, %v", report, err)
+	}
+}
+
+// broken is a file system whose way fails at one file, when it is told to.
+type broken struct {
+	memory
+	at   string
+	fail chan struct{}
+}
+
+func (b broken) ReadFile(ctx context.Context, p string, limit int64) ([]byte, error) {
+	if p != b.at {
+		return b.memory.ReadFile(ctx, p, limit)
+	}
+	<-b.fail
+	return nil, lost{}
+}
+
+// A way that fails behind what was asked for is no fault of the search, which had
+// found it before.
+func TestGREP03FailedWayBehindTheLimit(t *testing.T) {
+	b := broken{inMemory(map[string]string{"a": "needle\n", "b": "needle\n"}), "/b", make(chan struct{})}
+	report, err := Search(t.Context(), b, SearchRequest{Root: "/", Path: "/", Pattern: "needle"}, func(l SearchLine) bool {
+		if l.Path != "a" {
+			t.Errorf("%+v", l)
+		}
+		close(b.fail)
+		return false
+	})
+	if err != nil || report.Unreadable != 0 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
