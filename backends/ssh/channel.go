@@ -8,6 +8,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"github.com/piremote/piremote/backends/internal/redial"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -208,15 +209,11 @@ func (l *link) opened(c *channel, err error) (*channel, error) {
 	return nil, l.lostError(err)
 }
 
-// errSilent is in the errors of calls whose link ended because the other side
-// stopped answering. Another attempt would most likely meet the same silence, so
-// none is made for the same call.
-var errSilent = errors.New("it stopped answering")
-
-// why adds to the reason for which a call failed how the link ended.
+// why adds to the reason for which a call failed how the link ended. After a silence
+// the same call makes no other attempt, which would most likely meet it too.
 func (l *link) why(err error) error {
 	if l.deaf.Load() {
-		return errors.Join(errSilent, err)
+		return errors.Join(redial.ErrSilent, err)
 	}
 	return err
 }

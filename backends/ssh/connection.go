@@ -76,6 +76,7 @@ func (c *connection) session(ctx context.Context) (*channel, error) {
 		ch, err := l.tryOpen(ctx)
 		switch {
 		case err == nil:
+			redial.Sign(ctx) // the link may have been there before
 			return ch, nil
 		case errors.Is(err, errBusy):
 			if l.slots() <= fewSlots || time.Since(begin) > patience {

@@ -10,6 +10,7 @@ import (
 
 	gossh "golang.org/x/crypto/ssh"
 
+	"github.com/piremote/piremote/backends/internal/redial"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -177,7 +178,10 @@ func handshake(ctx context.Context, o Options, h hop, raw *stream) (*link, error
 	}
 	a.configure(ctx, config)
 	watched := &watchedConn{Conn: raw}
-	watched.banner = func() { at.CompareAndSwap(phaseBanner, phaseKex) }
+	watched.banner = func() {
+		at.CompareAndSwap(phaseBanner, phaseKex)
+		redial.Sign(ctx)
+	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	conn, channels, requests, err := gossh.NewClientConn(watched, h.keyAddress(), config)
 	if !stop() && err == nil {

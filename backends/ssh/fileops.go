@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/piremote/piremote/backends/internal/posix"
+	"github.com/piremote/piremote/backends/internal/redial"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -37,7 +38,7 @@ func byShell[T any](ctx context.Context, f fileOps, fn func(*posix.Engine) (T, e
 // again reports whether a read by the shell failed for the link alone, and another
 // link may do.
 func (f fileOps) again(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && ops.KindOf(err) == ops.KindOutcomeUnknown && !errors.Is(err, errSilent)
+	return ctx.Err() == nil && ops.KindOf(err) == ops.KindOutcomeUnknown && !errors.Is(err, redial.ErrSilent)
 }
 
 // read makes an unknown outcome of a read what it is: nothing was changed.

@@ -28,7 +28,8 @@ func (w *Workspace) startHelper(ctx context.Context) (bool, error) {
 		Policy: o.Helper, Bundle: o.Helpers, Exec: starter{w.connection}, Target: w.connection.hop.label(),
 		Client: client.Options{
 			Label: w.connection.hop.label(), Backend: "ssh", Dir: o.Dir, Root: o.Root,
-			Lease: o.Lease, Compress: true, Keepalive: o.Keepalive, KeepaliveCount: o.KeepaliveCount, Bulk: bulk,
+			Lease: o.Lease, Compress: true, Keepalive: o.Keepalive, KeepaliveCount: o.KeepaliveCount,
+			Patience: o.Patience, Bulk: bulk,
 		},
 	})
 	if errors.Is(err, errTimeout) && ctx.Err() == nil && o.Helper != helper.Require {

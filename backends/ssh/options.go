@@ -50,6 +50,10 @@ type Options struct {
 	ConnectTimeout time.Duration // for the whole of connecting; 0 means 15 s
 	Keepalive      time.Duration // 0 means 15 s
 	KeepaliveCount int           // unanswered ones until the link is lost; 0 means 3
+	// Patience is how long a call behind the helper whose link fell silent waits for
+	// the host's first sign of life on another one, with which it would go on; 0 means
+	// 750 ms, so that it returns a second after the link was given up.
+	Patience time.Duration
 
 	// Passphrase is asked for an encrypted key; nil skips such keys.
 	Passphrase func(ctx context.Context, file string) ([]byte, error)
@@ -97,6 +101,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.KeepaliveCount <= 0 {
 		o.KeepaliveCount = 3
+	}
+	if o.Patience <= 0 {
+		o.Patience = 750 * time.Millisecond
 	}
 	if o.Files == "" {
 		o.Files = FilesBoth

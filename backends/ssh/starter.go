@@ -64,7 +64,15 @@ func (p *process) pump() {
 	drain(p.Channel, func(b []byte) { _, _ = p.output.Write(b) }) // nobody reads any more: the rest is let go
 	output.Wait()
 	close(p.drained)
-	_ = p.output.Close() // never fails
+	_ = p.output.CloseWithError(p.broken(nil)) // never fails
+}
+
+// broken is how a stream ended: err, unless the link ended in silence.
+func (p *process) broken(err error) error {
+	if p.link.deaf.Load() {
+		return p.link.lostError(err)
+	}
+	return err
 }
 
 // Read implements install.Process.
@@ -76,7 +84,11 @@ func (p *process) Write(b []byte) (int, error) {
 	if err := p.started(); err != nil {
 		return 0, err
 	}
-	return p.channel.Write(b)
+	n, err := p.channel.Write(b)
+	if err != nil {
+		err = p.broken(err)
+	}
+	return n, err
 }
 
 // CloseWrite implements install.Process.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/piremote/piremote/backends/helper/wire"
+	"github.com/piremote/piremote/backends/internal/redial"
 )
 
 // conn is a connection to the session at the target, shared by all calls.
@@ -207,9 +208,6 @@ func (c *conn) awaitSign(ctx context.Context, sign <-chan struct{}) error {
 	}
 }
 
-// errSilent ends a connection whose other side gave no sign.
-var errSilent = errors.New("it stopped answering")
-
 // keepAlive asks a silent helper for a sign, and gives it up when none comes.
 // After a gap in its own time, as of a machine that slept, it begins anew (hazard
 // SSHC-11).
@@ -234,7 +232,7 @@ func (c *conn) keepAlive(interval time.Duration, count int) {
 			missed++
 		}
 		if missed > count {
-			c.fail(errSilent)
+			c.fail(redial.ErrSilent)
 			return
 		}
 		// A write may block on a dead link: it must not hold up the watch.

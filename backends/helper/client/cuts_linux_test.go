@@ -36,17 +36,31 @@ type target struct {
 // cutting opens a target, and ends it with the test.
 func cutting(t *testing.T) *target {
 	t.Helper()
+	return reaching(t, client.Options{}, func(context.Context) error { return nil })
+}
+
+// reaching is cutting with options; again is asked before each connection behind the
+// first.
+func reaching(t *testing.T, o client.Options, again func(context.Context) error) *target {
+	t.Helper()
 	x := &target{dir: quickDir(t), cache: quickDir(t), made: &changed{}}
 	x.host = servertest.NewHost(server.Options{Home: "/", Cache: x.cache, Open: x.open})
 	var err error
-	x.Workspace, err = client.Open(t.Context(), client.Options{Label: "helper:", Dir: x.dir, Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+	o.Label, o.Dir = "helper:", x.dir
+	o.Dial = func(ctx context.Context) (io.ReadWriteCloser, error) {
+		if x.link != nil {
+			if err := again(ctx); err != nil {
+				return nil, err
+			}
+		}
 		s, err := x.host.Start(ctx)
 		if x.link == nil && err == nil {
 			x.link = newCutter(s)
 			return x.link, nil
 		}
 		return s, err
-	}})
+	}
+	x.Workspace, err = client.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 	err = f.follow(ctx, c, wire.MethodExec, run)
 	// Who arrives behind the end of the lease is told so.
 	for until := time.Now().Add(s.options.Lease + askLimit); goesOn(err); {
-		c, aerr := s.again(ctx, until)
+		c, aerr := s.again(ctx, until, err)
 		if aerr != nil {
 			return ops.Exit{}, s.unknown(errors.Join(err, aerr))
 		}
@@ -42,17 +42,19 @@ func (s shell) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk)
 	return f.end(ctx, err)
 }
 
-// again returns a connection to the session that the command belongs to, trying
-// until the time given if the command has a lease: without one it has ended with its
-// connection, as far as the target has noticed.
-func (s shell) again(ctx context.Context, until time.Time) (*conn, error) {
+// again returns a connection to the session that the command belongs to, after the one
+// before was lost. It tries until the time given if the command has a lease: without
+// one it has ended with its connection, as far as the target has noticed.
+func (s shell) again(ctx context.Context, until time.Time, lost error) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	connect := s.conn
+	var c *conn
+	var err error
 	if s.options.Lease > 0 {
-		connect = s.persist
+		c, err = s.persist(ctx)
+	} else {
+		c, err = s.after(ctx, lost, s.conn)
 	}
-	c, err := connect(ctx)
 	if err != nil {
 		return nil, err
 	}

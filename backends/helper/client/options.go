@@ -10,7 +10,8 @@ import (
 type Options struct {
 	// Dial starts a helper and returns its stream, which begins with the helper's
 	// first frame. It is called for the first connection, again when that is lost,
-	// and for further ones; an error with ops.KindUnavailable may be tried again.
+	// and for further ones. What ends a stream that the other side left in silence has
+	// redial.ErrSilent in its chain. An error with ops.KindUnavailable may be tried again.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 	Label   string // of the target, such as ssh://user@host; a workspace's ends in its folder
@@ -29,6 +30,12 @@ type Options struct {
 	// means 15 s and 3.
 	Keepalive      time.Duration
 	KeepaliveCount int
+	// Patience is how long a call whose connection was given up for its silence waits
+	// for a sign of life on the next one, which Dial tells by redial.Sign. Without one
+	// it ends: as unavailable or, where something may have changed, with an unknown
+	// outcome. A command with a lease waits as long as that. Zero means as long as
+	// Dial takes and, about a change, as long as it is asked for.
+	Patience time.Duration
 	// Bulk is the number of further connections that large content uses; zero
 	// means none.
 	Bulk int

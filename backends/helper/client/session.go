@@ -51,6 +51,20 @@ func randomHex(bytes int) string {
 // conn returns the connection, made anew if there is none that is alive.
 func (s *session) conn(ctx context.Context) (*conn, error) { return s.keeper.Get(ctx) }
 
+// after is get for a call that the end of its connection caught. Where that was a
+// silence, it does not wait into the same one: without a sign of life within the
+// patience, lost is the error.
+func (s *session) after(ctx context.Context, lost error, get func(context.Context) (*conn, error)) (*conn, error) {
+	if s.options.Patience <= 0 || !errors.Is(lost, redial.ErrSilent) {
+		return get(ctx)
+	}
+	c, err := redial.Within(ctx, s.options.Patience, get)
+	if errors.Is(err, redial.ErrSilent) {
+		err = s.explain(lost)
+	}
+	return c, err
+}
+
 // dial starts a helper and presents the session. A session that its process has
 // lost gets its views back, under the same numbers.
 func (s *session) dial(ctx context.Context, again bool) (*conn, error) {
@@ -134,10 +148,11 @@ func (s *session) read(ctx context.Context, r request) error {
 	if each := r.each; each != nil {
 		r.each = func(b []byte) error { begun = true; return each(b) }
 	}
+	var err error
 	for try := 1; ; try++ {
-		c, err := s.conn(ctx)
-		if err != nil {
-			return err
+		c, cerr := s.after(ctx, err, s.conn)
+		if cerr != nil {
+			return cerr
 		}
 		err = c.do(ctx, r)
 		if !goesOn(err) || try == 2 || begun || ctx.Err() != nil {
@@ -165,7 +180,7 @@ func (s *session) change(ctx context.Context, r request) error {
 		if !goesOn(err) {
 			return s.unknown(err)
 		}
-		fate, aerr := s.ask(ctx, r.change)
+		fate, aerr := s.ask(ctx, r.change, err)
 		if aerr != nil {
 			return s.unknown(errors.Join(err, aerr))
 		}
@@ -185,20 +200,20 @@ func (s *session) change(ctx context.Context, r request) error {
 	}
 }
 
-// ask finds out what became of a change, also when the call was canceled: a
-// change whose end is not known is worse than a late answer.
-func (s *session) ask(ctx context.Context, change string) (wire.AskReply, error) {
+// ask finds out what became of a change whose connection was lost, also when the call
+// was canceled: a change whose end is not known is worse than a late answer.
+func (s *session) ask(ctx context.Context, change string, lost error) (wire.AskReply, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
 	defer cancel()
 	var reply wire.AskReply
 	for {
-		c, err := s.persist(ctx)
+		c, err := s.after(ctx, lost, s.persist)
 		if err != nil {
 			return reply, err
 		}
-		err = c.do(ctx, request{method: wire.MethodAsk, body: &wire.AskRequest{Change: change}, result: &reply})
-		if !goesOn(err) {
-			return reply, err
+		lost = c.do(ctx, request{method: wire.MethodAsk, body: &wire.AskRequest{Change: change}, result: &reply})
+		if !goesOn(lost) {
+			return reply, lost
 		}
 	}
 }
@@ -252,7 +267,7 @@ func (s *session) lostText(err error) string {
 		return text + ": " + refused.Text
 	case errors.Is(err, errGone):
 		return text + ", and " + errGone.Error() + ","
-	case errors.Is(err, errSilent):
+	case errors.Is(err, redial.ErrSilent):
 		return text + ": it stopped answering"
 	case errors.Is(err, wire.ErrProtocol):
 		return text + ": " + err.Error()

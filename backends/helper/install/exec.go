@@ -19,8 +19,9 @@ type Exec interface {
 // Process is a program that runs on a target. One goroutine may read while
 // another one writes; the other methods may be called at any time.
 type Process interface {
-	// Read reads the standard output. io.EOF is its end, however that came;
-	// Wait knows more.
+	// Read reads the standard output. io.EOF is its end, however that came, and
+	// Wait knows more; but what is known to have ended in a silence of the other
+	// side has redial.ErrSilent in its chain, here and from Write.
 	io.Reader
 	// Write writes to the standard input. It may block as long as the program
 	// does not read; at the latest it ends with the link.

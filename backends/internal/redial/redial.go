@@ -14,7 +14,8 @@ import (
 // Options says how a connection is made and told apart. All functions may be called
 // from any goroutine; none is called with a lock held but Alive and Made.
 type Options[C any] struct {
-	// Dial makes a connection; again says that there was one before.
+	// Dial makes a connection; again says that there was one before. It may call
+	// Sign with its context.
 	Dial func(ctx context.Context, again bool) (C, error)
 	// Alive reports whether a connection is of use. It must not block.
 	Alive func(C) bool
@@ -43,6 +44,7 @@ type Keeper[C any] struct {
 type attempt[C any] struct {
 	waiting int
 	cancel  context.CancelFunc
+	sign    chan struct{} // closed when the other side has given a sign of life
 	done    chan struct{} // closed when conn and err are set
 	conn    C
 	err     error
@@ -60,7 +62,8 @@ const (
 func New[C any](o Options[C]) *Keeper[C] { return &Keeper[C]{options: o} }
 
 // Get returns the connection, made anew if there is none that is alive. When ctx ends
-// the error is its cause; the attempt goes on for others who wait.
+// the error is its cause; the attempt goes on for others who wait. OnSign's function is
+// called for each who waits.
 func (k *Keeper[C]) Get(ctx context.Context) (C, error) {
 	if ctx.Err() != nil {
 		var none C
@@ -71,12 +74,17 @@ func (k *Keeper[C]) Get(ctx context.Context) (C, error) {
 		return c, err
 	}
 	defer k.part(a)
-	select {
-	case <-a.done:
-		return a.conn, a.err
-	case <-ctx.Done():
-		var none C
-		return none, context.Cause(ctx)
+	for sign := a.sign; ; {
+		select {
+		case <-sign:
+			sign = nil
+			Sign(ctx)
+		case <-a.done:
+			return a.conn, a.err
+		case <-ctx.Done():
+			var none C
+			return none, context.Cause(ctx)
+		}
 	}
 }
 
@@ -93,9 +101,9 @@ func (k *Keeper[C]) join(ctx context.Context) (*attempt[C], C, error) {
 		return nil, k.conn, nil
 	case k.attempt == nil:
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // it may outlive this call; part and Close cancel it
-		a := &attempt[C]{cancel: cancel, done: make(chan struct{})}
+		a := &attempt[C]{cancel: cancel, sign: make(chan struct{}), done: make(chan struct{})}
 		k.attempt = a
-		go k.make(ctx, a, k.had)
+		go k.make(OnSign(ctx, sync.OnceFunc(func() { close(a.sign) })), a, k.had)
 	}
 	k.attempt.waiting++
 	return k.attempt, none, nil

@@ -133,3 +133,56 @@ func TestNothingIsHadAfterClose(t *testing.T) {
 		}
 	})
 }
+
+// Who waits with a patience ends with it, unless there is a sign of life, of which all
+// who share an attempt hear; and nested keepers pass it on.
+func TestASignOfLifeIsWorthWaiting(t *testing.T) {
+	for _, signs := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const sign, whole = time.Second, time.Minute
+			inner := New(Options[*line]{
+				Dial: func(ctx context.Context, _ bool) (*line, error) {
+					select {
+					case <-time.After(sign):
+					case <-ctx.Done():
+						return nil, context.Cause(ctx)
+					}
+					if signs {
+						Sign(ctx)
+					}
+					select {
+					case <-time.After(whole):
+						return &line{}, nil
+					case <-ctx.Done():
+						return nil, context.Cause(ctx)
+					}
+				},
+				Alive: func(*line) bool { return true }, Made: func(*line) {}, Discard: func(*line) {},
+				Closed: func() error { return errClosed },
+			})
+			outer := New(Options[*line]{
+				Dial:  func(ctx context.Context, _ bool) (*line, error) { return inner.Get(ctx) },
+				Alive: func(*line) bool { return true }, Made: func(*line) {}, Discard: func(*line) {},
+				Closed: func() error { return errClosed },
+			})
+			errs := make(chan error, 2)
+			begin := time.Now()
+			for range cap(errs) {
+				go func() {
+					_, err := Within(t.Context(), 2*sign, outer.Get)
+					errs <- err
+				}()
+			}
+			want, after := error(nil), sign+whole
+			if !signs {
+				want, after = ErrSilent, 2*sign
+			}
+			for range cap(errs) {
+				if err := <-errs; !errors.Is(err, want) || time.Since(begin) != after {
+					t.Errorf("signs %v: %v after %v", signs, err, time.Since(begin))
+				}
+			}
+			synctest.Wait()
+		})
+	}
+}
