@@ -3,6 +3,7 @@ package posix
 import (
 	"context"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/piremote/piremote/tools/match"
@@ -27,9 +28,9 @@ func (e *Engine) Glob(ctx context.Context, req ops.GlobRequest, yield func(strin
 }
 
 // Search implements ops.Searcher. Four round trips do for most: the listing,
-// the ignore files, a grep at the target for a text without which the pattern
-// can't match, and the files that hold it, which are searched here by
-// tools/match. A pattern without such a text moves all files, in batches,
+// the ignore files, a grep at the target for texts without one of which the pattern
+// can't match, and the files that hold one, which are searched here by
+// tools/match. A pattern without such texts moves all files, in batches,
 // until the limit is reached.
 func (e *Engine) Search(ctx context.Context, req ops.SearchRequest, yield func(ops.SearchLine) bool) (ops.SearchReport, error) {
 	fsys, err := e.lister(ctx, req.Path)
@@ -64,24 +65,39 @@ func (e *Engine) lister(ctx context.Context, dir string) (match.FileSystem, erro
 	return t, t.ignoreFiles(ctx)
 }
 
-// needed returns a text that occurs in every line that matches, if there is
-// one that grep -F finds alike: without line feeds and, where case is ignored,
-// ASCII without k and s, whose other cases are not all ASCII.
+// maxTexts is how many texts a search asks for at most.
+const maxTexts = 100
+
+// needed returns texts, a line each, of which every line that matches holds at least
+// one, if there are such that grep -F finds alike: without line feeds and, where case
+// is ignored, ASCII without k and s, whose other cases are not all ASCII. It is empty
+// if there are none.
 func needed(req ops.SearchRequest) string {
-	text := req.Pattern
+	texts := []string{req.Pattern}
 	if !req.Literal {
-		re, err := syntax.Parse(text, syntax.Perl)
+		re, err := syntax.Parse(req.Pattern, syntax.Perl)
 		if err != nil {
 			return ""
 		}
-		text = required(re.Simplify())
+		texts = required(re.Simplify())
 	}
-	if strings.ContainsAny(text, "\n\x00\uFFFD") {
+	for i, text := range texts {
+		if req.IgnoreCase {
+			text = plainCase(text)
+		}
+		if text == "" || strings.ContainsAny(text, "\n\x00\uFFFD") {
+			return ""
+		}
+		texts[i] = text
+	}
+	if len(texts) > maxTexts {
 		return ""
 	}
-	if !req.IgnoreCase {
-		return text
-	}
+	return strings.Join(texts, "\n")
+}
+
+// plainCase returns the longest part of a text whose cases grep -i knows.
+func plainCase(text string) string {
 	best := ""
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= 0x80 || strings.ContainsRune("kKsS", r) }) {
 		if len(part) > len(best) {
@@ -91,24 +107,44 @@ func needed(req ops.SearchRequest) string {
 	return best
 }
 
-// required returns the longest text that is in every match of re.
-func required(re *syntax.Regexp) string {
+// required returns texts of which at least one is in every match of re; none if that
+// is not known.
+func required(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if re.Flags&syntax.FoldCase == 0 {
-			return string(re.Rune)
+			return []string{string(re.Rune)}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
 		return required(re.Sub[0])
 	case syntax.OpConcat:
-		best := ""
+		var best []string
 		for _, sub := range re.Sub {
-			if text := required(sub); len(text) > len(best) {
-				best = text
+			if texts := required(sub); shortest(texts) > shortest(best) {
+				best = texts
 			}
 		}
 		return best
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range re.Sub {
+			texts := required(sub)
+			if len(texts) == 0 {
+				return nil
+			}
+			all = append(all, texts...)
+		}
+		return all
 	default:
 	}
-	return ""
+	return nil
+}
+
+// shortest is the length in bytes of the shortest text, which says how much a search
+// for them leaves out; 0 for none.
+func shortest(texts []string) int {
+	if len(texts) == 0 {
+		return 0
+	}
+	return len(slices.MinFunc(texts, func(a, b string) int { return len(a) - len(b) }))
 }

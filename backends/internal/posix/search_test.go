@@ -6,7 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +47,9 @@ func TestGREP03SearchAgreesWithThePlainWalk(t *testing.T) {
 			{Pattern: "needle", Limit: 3, MaxLine: 20},
 			{Pattern: "(?i)NEEDLE|other", Glob: "a/**"},
 			{Pattern: "STRASSE needle k", IgnoreCase: true},
+			{Pattern: "needle here|in kept|needles h|STRASSE"},
+			{Pattern: "o(ne|the)|kep(t|s)|ſ", IgnoreCase: true, Context: 1},
+			{Pattern: "(ot|wh)her|needles?", Glob: "*.txt"},
 			{Pattern: "-v", Literal: true},
 			{Pattern: "needle", Path: "ignored"},
 			{Pattern: "needle", Path: "a/one.txt"},
@@ -85,6 +91,82 @@ func TestGREP03SearchAgreesWithThePlainWalk(t *testing.T) {
 		_, err = f.Search(ctx, ops.SearchRequest{Root: f.dir, Path: f.dir, Pattern: "x"}, nil)
 		want(t, err, context.Canceled)
 	})
+}
+
+// Of a pattern with alternatives only the files travel that hold one of their texts.
+func TestGREP03AlternativesLeaveOtherFilesWhereTheyAre(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		for i := range 600 {
+			f.put(t, fmt.Sprintf("d%d/f%d", i%7, i), "nothing to see\n")
+		}
+		f.put(t, "d3/a", "the first one\n")
+		f.put(t, "d5/b", "and the second\n")
+		before := f.runner.runs.Load()
+		var got []string
+		req := ops.SearchRequest{Root: f.dir, Path: f.dir, Pattern: "(the|a) first|second$"}
+		_, err := f.Search(t.Context(), req, func(l ops.SearchLine) bool { got = append(got, l.Path); return true })
+		must(t, err)
+		if n := f.runner.runs.Load() - before; n > 4 || strings.Join(got, " ") != "d3/a d5/b" {
+			t.Errorf("%d round trips, %q", n, got)
+		}
+	})
+}
+
+// Every line that a random pattern matches holds one of the needed texts.
+func TestGREP03EveryMatchHoldsANeededText(t *testing.T) {
+	const seed = 7
+	random := rand.New(rand.NewPCG(seed, 0))
+	var pattern func(depth int) string
+	pattern = func(depth int) string {
+		if depth == 0 {
+			return []string{"a", "b", "ab", "ſ", "k", "é", "[ab]", ".", "", "^", "$", `\b`, "(?i:ab)", "(?i:k)"}[random.IntN(14)]
+		}
+		l, r := pattern(depth-1), pattern(depth-1)
+		return []string{l + r, l + r, "(" + l + "|" + r + ")", "(?:" + l + ")?" + r, "(" + l + ")+" + r, "(?:" + l + "){2,3}" + r, l + "|" + r}[random.IntN(7)]
+	}
+	alphabet := []rune("aAbBkK\u212asSſéÉ")
+	matched := 0
+	for range 20000 {
+		req := ops.SearchRequest{Pattern: pattern(1 + random.IntN(4)), IgnoreCase: random.IntN(2) == 0}
+		texts := needed(req)
+		expr := req.Pattern
+		if req.IgnoreCase {
+			expr = "(?i:" + expr + ")"
+		}
+		re, err := regexp.Compile(expr)
+		if err != nil || texts == "" {
+			continue
+		}
+		for range 20 {
+			line := make([]rune, random.IntN(8))
+			for i := range line {
+				line[i] = alphabet[random.IntN(len(alphabet))]
+			}
+			if !re.MatchString(string(line)) {
+				continue
+			}
+			matched++
+			if !holds(string(line), texts, req.IgnoreCase) {
+				t.Fatalf("%q (ignoring case: %v) matches %q, which holds none of %q", req.Pattern, req.IgnoreCase, string(line), texts)
+			}
+		}
+	}
+	if matched < 1000 {
+		t.Errorf("only %d lines matched", matched)
+	}
+}
+
+// holds is grep -F in the C locale.
+func holds(line, texts string, fold bool) bool {
+	lower := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if fold && r >= 'A' && r <= 'Z' {
+				return r + 'a' - 'A'
+			}
+			return r
+		}, s)
+	}
+	return slices.ContainsFunc(strings.Split(texts, "\n"), func(text string) bool { return strings.Contains(lower(line), lower(text)) })
 }
 
 // system is the machine's own file system.

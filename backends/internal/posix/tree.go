@@ -38,8 +38,8 @@ type tree struct {
 	order    []string       // files that will be wanted, in that order
 	place    map[string]int // in order
 	batch    int
-	without  bool                // a text must occur: files out of with hold no match
-	with     map[string]struct{} // files that hold the text
+	without  bool                // one of some texts must occur: files out of with hold no match
+	with     map[string]struct{} // files that hold one
 }
 
 // content is what a batch brought of a file.
@@ -265,9 +265,9 @@ func (t *tree) plan(ctx context.Context, req ops.SearchRequest) error {
 	return err
 }
 
-// filter asks the target which of the planned files hold text, so that no
-// other has to travel. Files that can't be read count as holding it.
-func (t *tree) filter(ctx context.Context, text string, fold bool) error {
+// filter asks the target which of the planned files hold one of texts, a line each, so
+// that no other has to travel. Files that can't be read count as holding one.
+func (t *tree) filter(ctx context.Context, texts string, fold bool) error {
 	with := map[string]struct{}{}
 	for rest := t.order; len(rest) > 0; {
 		n, size := 0, 0
@@ -280,7 +280,7 @@ func (t *tree) filter(ctx context.Context, text string, fold bool) error {
 			flag = "-i"
 		}
 		bulk := t.bulk(rest[:n])
-		r, err := t.e.run(ctx, "search", t.dir, request{bulk: bulk}, "grep_list", text, flag, strconv.Itoa(len(bulk)))
+		r, err := t.e.run(ctx, "search", t.dir, request{bulk: bulk}, "grep_list", texts, flag, strconv.Itoa(len(bulk)))
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
-# $1 folder, $2 text, $3 -i or empty, $4 bytes of names that follow, each ended
-# by a NUL. Prints U and a name for files that can't be read, F and a name for
-# those that hold the text.
+# $1 folder, $2 texts, a line each, $3 -i or empty, $4 bytes of names that follow,
+# each ended by a NUL. Prints U and a name for files that can't be read, F and a name
+# for those that hold one of the texts.
 p_walk "$1"
 [ "$p_B$p_K" = . ] || p_die ENOENT
 p_I="for p_f in \"\$@\"; do [ -r \"\$p_f\" ] || printf \"U%s\n\" \"\$p_f\"; done; grep -lsF $3 -e \"\$p_lit\" -- \"\$@\" </dev/null | while IFS= read -r p_f; do printf \"F%s\n\" \"\$p_f\"; done"
