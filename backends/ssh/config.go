@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath" // files of the client
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,12 +25,12 @@ func resolve(ctx context.Context, o Options, host, userName string, port int) (h
 		return hop{}, err
 	}
 	h := hop{
-		name: host, host: strings.NewReplacer("%%", "%", "%h", host).Replace(s.first("hostname")), user: userName, port: port,
+		name: host, host: strings.ToLower(s.first("hostname")), user: userName, port: port,
 		alias: s.first("hostkeyalias"), only: o.IdentitiesOnly || s.first("identitiesonly") == "yes",
 		acceptNew: o.AcceptNew || s.first("stricthostkeychecking") == "accept-new", agent: o.AgentSocket,
 	}
 	if h.host == "" {
-		h.host = host
+		h.host = strings.ToLower(host)
 	}
 	if h.user == "" {
 		h.user = s.first("user")
@@ -43,7 +42,7 @@ func resolve(ctx context.Context, o Options, host, userName string, port int) (h
 		return h, badConfig(host, nil, "no user is named for %s: write user@%s or set User in ssh_config", host, host)
 	}
 	if text := s.first("port"); h.port == 0 && text != "" {
-		if h.port, err = strconv.Atoi(text); err != nil {
+		if h.port, err = strconv.Atoi(text); err != nil || h.port < 1 {
 			return h, badConfig(host, err, "Port %s in ssh_config is no port", text)
 		}
 	}
@@ -62,7 +61,22 @@ func resolve(ctx context.Context, o Options, host, userName string, port int) (h
 	case "no", "off", "false":
 		o.Notice("StrictHostKeyChecking " + v + " for " + host + " is not honoured: unknown host keys are refused")
 	}
-	return h, h.takeFiles(o, s)
+	if err := h.takeFiles(o, s); err != nil {
+		return h, err
+	}
+	return h, h.refuse(s)
+}
+
+// refuse names what ssh_config asks for and is not done, where it would decide which
+// host is reached or trusted.
+func (h *hop) refuse(s settings) error {
+	if file := s.first("revokedhostkeys"); file != "" && file != "none" {
+		return badConfig(h.name, nil, "RevokedHostKeys %s in ssh_config is not supported: mark those keys @revoked in known_hosts", file)
+	}
+	if h.proxyCommand != "" && s.first("proxyusefdpass") == "yes" {
+		return badConfig(h.name, nil, "ProxyUseFdpass in ssh_config is not supported: let the ProxyCommand copy the bytes")
+	}
+	return nil
 }
 
 // takeFiles fills in what names files and programs of the client.
@@ -72,14 +86,9 @@ func (h *hop) takeFiles(o Options, s settings) error {
 	if err != nil {
 		return err
 	}
-	usual := o.usualIdentities()
-	for _, f := range files {
-		if !slices.Contains(usual, f) { // "ssh -G" lists those too
-			h.identities = append(h.identities, f)
-		}
-	}
-	if len(h.identities) == 0 || !h.only && len(h.identities) == len(o.IdentityFiles) {
-		h.defaults = usual
+	h.identities = append(h.identities, files...)
+	if len(s["identityfile"]) == 0 && (!h.only || len(o.IdentityFiles) == 0) {
+		h.defaults = o.usualIdentities()
 	}
 	if h.certificates, err = h.expandAll(o, s["certificatefile"]); err != nil {
 		return err
@@ -93,15 +102,22 @@ func (h *hop) takeFiles(o Options, s settings) error {
 	case a == "" || a == "SSH_AUTH_SOCK":
 	case a == "none":
 		h.agent = ""
-	case strings.HasPrefix(a, "$"):
-		return badConfig(h.name, nil, "IdentityAgent %s in ssh_config names a variable, which is not supported: name the socket", a)
+	case strings.HasPrefix(a, "$") && !strings.HasPrefix(a, "${"):
+		if h.agent, err = h.expandPath(o, "${"+a[1:]+"}"); err != nil {
+			return err
+		}
 	default:
-		if h.agent, err = h.expand(o, a); err != nil {
+		if h.agent, err = h.expandPath(o, a); err != nil {
 			return err
 		}
 	}
 	if jump := s.first("proxyjump"); jump != "" && jump != "none" {
-		h.proxyJump = strings.Split(jump, ",")
+		for _, text := range strings.Split(jump, ",") {
+			if text, err = h.expand(o, text); err != nil {
+				return err
+			}
+			h.proxyJump = append(h.proxyJump, text)
+		}
 	}
 	if command := s.first("proxycommand"); command != "" && command != "none" {
 		h.proxyCommand, err = h.expand(o, command)
@@ -138,7 +154,7 @@ func settingsOf(ctx context.Context, o Options, host, userName string, port int)
 	case o.SSHProgram != "":
 		s, err = askSSH(ctx, o, host, userName, port)
 	default:
-		s, err = readConfig(o, host)
+		s, err = readConfig(o, host, userName)
 	}
 	if err != nil {
 		return nil, err
@@ -164,7 +180,7 @@ func (h *hop) expandAll(o Options, names []string) ([]string, error) {
 		if n == "none" {
 			continue
 		}
-		f, err := h.expand(o, n)
+		f, err := h.expandPath(o, n)
 		if err != nil {
 			return nil, err
 		}
@@ -173,12 +189,45 @@ func (h *hop) expandAll(o Options, names []string) ([]string, error) {
 	return list, nil
 }
 
-// expand fills in "~" and the tokens of ssh_config(5) that name the connection.
-// Another token is an error: the text would mean something else.
-func (h *hop) expand(o Options, text string) (string, error) {
-	if text == "~" || strings.HasPrefix(text, "~/") {
-		text = o.Home + text[1:]
+// expandPath fills in "~", variables like ${NAME} and tokens.
+func (h *hop) expandPath(o Options, text string) (string, error) {
+	if rest, ok := strings.CutPrefix(text, "~"); ok {
+		if rest != "" && rest[0] != '/' {
+			return "", badConfig(h.name, nil, "%q in ssh_config names the home of another account, which is not supported: write the path in full", text)
+		}
+		text = strings.ReplaceAll(o.Home, "%", "%%") + rest
 	}
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, "${")
+		b.WriteString(before)
+		if !ok {
+			return h.expand(o, b.String())
+		}
+		name, after, ok := strings.Cut(rest, "}")
+		value, set := o.variable(name)
+		if !ok || !set {
+			return "", badConfig(h.name, nil, "ssh_config needs the environment variable %s, which is not set", name)
+		}
+		b.WriteString(strings.ReplaceAll(value, "%", "%%"))
+		text = after
+	}
+}
+
+// variable looks a name up in the environment of the client's user.
+func (o Options) variable(name string) (value string, set bool) {
+	value, set = o.Home, name == "HOME"
+	for _, kv := range o.Env {
+		if n, v, ok := strings.Cut(kv, "="); ok && n == name {
+			value, set = v, true
+		}
+	}
+	return value, set
+}
+
+// expand fills in the tokens of ssh_config(5) that name the connection. Another
+// token is an error: the text would mean something else.
+func (h *hop) expand(o Options, text string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] != '%' {

@@ -2,134 +2,140 @@ package ssh
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath" // files of the client
+	"slices"
 	"strings"
-
-	sshconfig "github.com/kevinburke/ssh_config"
 )
 
-// readConfig reads ssh_config without an ssh client. What can't be evaluated
-// and may matter is an error, never passed over (hazard SSHC-10).
-func readConfig(o Options, host string) (settings, error) {
+// readConfig evaluates ssh_config without an ssh client, to what "ssh -G" says.
+// What can't be evaluated and may matter is an error, never passed over (hazard
+// SSHC-10).
+func readConfig(o Options, host, userName string) (settings, error) {
+	dir := filepath.Join(o.Home, ".ssh")
 	file := o.ConfigFile
 	if file == "" {
-		file = filepath.Join(o.Home, ".ssh", "config")
+		file = filepath.Join(dir, "config")
 	}
 	refuse := func(err error) error {
-		return badConfig(host, err, "%s can't be evaluated for %s: %s; an installed OpenSSH client would do it", file, host, plain(err.Error()))
+		return badConfig(host, err, "ssh_config can't be evaluated for %s: %s; an installed OpenSSH client would do it", host, plain(err.Error()))
 	}
-	data, err := os.ReadFile(file) //nolint:gosec // the user's own configuration
-	if errors.Is(err, fs.ErrNotExist) && o.ConfigFile == "" {
-		return settings{}, nil
-	}
-	if err != nil {
+	if _, err := os.Stat(file); err != nil && o.ConfigFile != "" {
 		return nil, refuse(err)
 	}
-	text, err := inline(string(data), filepath.Join(o.Home, ".ssh"), o.Home, 0)
-	if err != nil {
-		return nil, refuse(err)
+	r := configReader{home: o.Home, localUser: o.LocalUser, given: host, host: host, settings: settings{}}
+	if userName != "" {
+		r.settings["user"] = []string{userName}
 	}
-	cfg, err := sshconfig.DecodeBytes([]byte(text))
-	if err != nil {
-		return nil, refuse(err)
-	}
-	s := settings{}
-	for _, key := range []string{
-		"HostName", "User", "Port", "HostKeyAlias", "IdentitiesOnly", "IdentityAgent", "StrictHostKeyChecking",
-		"ProxyJump", "ProxyCommand", "IdentityFile", "CertificateFile", "UserKnownHostsFile", "GlobalKnownHostsFile",
-	} {
-		values, err := cfg.GetAll(host, key)
-		if err != nil {
+	for range 2 { // Match final asks for a second pass, which adds to the first
+		r.askedFinal = false
+		if err := r.include(file, dir, 0, true); err != nil {
 			return nil, refuse(err)
 		}
-		key = strings.ToLower(key)
-		switch key {
-		case "userknownhostsfile", "globalknownhostsfile":
-			if len(values) > 0 {
-				s[key] = fields(values[0])
-			}
-		default:
-			for _, v := range values {
-				s[key] = append(s[key], unquote(v))
+		// As with OpenSSH, the system's file counts where "~" is the account's home.
+		if o.ConfigFile == "" && o.Home == thisAccount().HomeDir {
+			if err := r.include("/etc/ssh/ssh_config", "/etc/ssh", 0, true); err != nil {
+				return nil, refuse(err)
 			}
 		}
+		if !r.askedFinal {
+			break
+		}
+		r.host = strings.ToLower(r.hostName())
+		r.settings["hostname"] = []string{r.host}
+		r.final = true
 	}
-	proxyOrder(cfg, host, s)
-	return s, nil
+	if v := r.settings.first("canonicalizehostname"); v == "yes" || v == "always" {
+		return nil, refuse(errors.New("it asks for CanonicalizeHostname"))
+	}
+	return r.settings, nil
 }
 
-// proxyOrder keeps the first of ProxyJump and ProxyCommand, which rules the
-// other out.
-func proxyOrder(cfg *sshconfig.Config, host string, s settings) {
-	if s.first("proxyjump") == "" || s.first("proxycommand") == "" {
-		return
-	}
-	for _, h := range cfg.Hosts {
-		if !h.Matches(host) {
-			continue
-		}
-		for _, n := range h.Nodes {
-			if kv, ok := n.(*sshconfig.KV); ok {
-				switch strings.ToLower(kv.Key) {
-				case "proxyjump":
-					delete(s, "proxycommand")
-					return
-				case "proxycommand":
-					delete(s, "proxyjump")
-					return
-				}
-			}
-		}
-	}
+// configReader evaluates the lines of ssh_config in their order: the first value
+// of a keyword counts.
+type configReader struct {
+	home, localUser string
+	given           string // the host as it was named
+	host            string // what Host lines are about
+	final           bool   // this is the second pass
+	askedFinal      bool   // a Match line asked for it
+	settings        settings
 }
 
-// maxIncludes is how deep Include may go.
+// hostName is the host's name as far as it is known.
+func (r *configReader) hostName() string {
+	if name := r.settings.first("hostname"); name != "" {
+		return name
+	}
+	return r.host
+}
+
+// maxIncludes is how deep Include may go, as with OpenSSH.
 const maxIncludes = 16
 
-// inline puts included files in the place of their Include lines: the library
-// would look for them below the account's home folder. An Include inside a Host
-// block is conditional and refused, as is a Match on more than the host's name.
-func inline(text, dir, home string, depth int) (string, error) {
+// include evaluates a file, if it is there. dir is where relative names in it are
+// looked for.
+func (r *configReader) include(file, dir string, depth int, active bool) error {
 	if depth > maxIncludes {
-		return "", errors.New("too many nested Include lines")
+		return fmt.Errorf("more than %d nested Include lines", maxIncludes)
 	}
-	var b strings.Builder
-	inBlock := false
-	for line := range strings.Lines(text) {
+	data, err := os.ReadFile(file) //nolint:gosec // the user's own configuration
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n, inBlock := 0, active
+	for line := range strings.Lines(string(data)) {
+		n++
 		key, rest := keyword(line)
-		switch key {
-		case "host":
-			inBlock = strings.TrimSpace(rest) != "*"
-		case "match":
-			f := strings.Fields(strings.ToLower(rest))
-			switch {
-			case len(f) == 1 && f[0] == "all":
-				inBlock = false
-			case len(f) == 2 && f[0] == "host":
-				inBlock = true
-			default:
-				return "", errors.New("it holds Match " + rest)
-			}
-		case "include":
-			if inBlock {
-				return "", errors.New("it holds an Include inside a Host block")
-			}
-			if err := includes(&b, rest, dir, home, depth); err != nil {
-				return "", err
-			}
-			continue
+		switch {
+		case key == "" || !active:
+		case key == "host":
+			inBlock, err = r.matchHost(rest)
+		case key == "match":
+			inBlock, err = r.match(rest)
+		case !inBlock:
+		case key == "include":
+			err = r.includes(rest, dir, depth)
+		default:
+			err = r.set(key, rest)
 		}
-		b.WriteString(line)
+		var at *lineError
+		if errors.As(err, &at) {
+			return err // an included file has it
+		}
+		if err != nil {
+			return &lineError{file, n, err}
+		}
 	}
-	return b.String(), nil
+	return nil
 }
 
-func includes(b *strings.Builder, names, dir, home string, depth int) error {
-	for _, name := range fields(names) {
+// lineError says where something is wrong.
+type lineError struct {
+	file string
+	line int
+	err  error
+}
+
+// Error names the file, the line and the cause.
+func (e *lineError) Error() string { return fmt.Sprintf("%s, line %d: %v", e.file, e.line, e.err) }
+
+// Unwrap returns the cause.
+func (e *lineError) Unwrap() error { return e.err }
+
+func (r *configReader) includes(rest, dir string, depth int) error {
+	names, err := arguments(rest)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		if rest, ok := strings.CutPrefix(name, "~/"); ok {
-			name = filepath.Join(home, rest)
+			name = filepath.Join(r.home, rest)
 		}
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
@@ -139,62 +145,92 @@ func includes(b *strings.Builder, names, dir, home string, depth int) error {
 			return err
 		}
 		for _, f := range files {
-			data, err := os.ReadFile(f) //nolint:gosec // named by the user's own file
-			if err != nil {
+			if err := r.include(f, dir, depth+1, true); err != nil {
 				return err
 			}
-			text, err := inline(string(data), dir, home, depth+1)
-			if err != nil {
-				return err
-			}
-			b.WriteString(text + "\nHost *\n") // what follows is for all again
 		}
 	}
 	return nil
 }
 
-// keyword splits a line of ssh_config; the keyword is in lower case.
-func keyword(line string) (key, rest string) {
-	line = strings.TrimSpace(line)
-	if line == "" || line[0] == '#' {
-		return "", ""
+// set takes the value of a keyword unless it has one. Keywords that play no part
+// here are passed over.
+func (r *configReader) set(key, rest string) error {
+	words, err := arguments(rest)
+	switch key {
+	case "proxycommand":
+		words, err = []string{rest}, nil // the shell reads its quotes
+		if jump := r.settings.first("proxyjump"); jump != "" && jump != "none" {
+			return nil
+		}
+	case "proxyjump":
+		if r.settings.first("proxycommand") != "" {
+			return nil
+		}
+	case "hostname", "user", "port", "hostkeyalias", "identityagent", "revokedhostkeys",
+		"identitiesonly", "proxyusefdpass", "stricthostkeychecking", "canonicalizehostname",
+		"identityfile", "certificatefile", "userknownhostsfile", "globalknownhostsfile":
+	default:
+		return nil
 	}
-	i := strings.IndexAny(line, " \t=")
-	if i < 0 {
-		return strings.ToLower(line), ""
+	if err != nil {
+		return err
 	}
-	return strings.ToLower(line[:i]), strings.TrimSpace(strings.TrimLeft(line[i:], " \t="))
-}
-
-func unquote(v string) string {
-	if len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"' {
-		return v[1 : len(v)-1]
+	if len(words) == 0 || words[0] == "" {
+		return fmt.Errorf("%s has no value", key)
 	}
-	return v
-}
-
-// fields splits at blanks outside of double quotes.
-func fields(s string) []string {
-	var list []string
-	var word strings.Builder
-	quoted, some := false, false
-	for _, r := range s {
-		switch {
-		case r == '"':
-			quoted, some = !quoted, true
-		case (r == ' ' || r == '\t') && !quoted:
-			if some {
-				list = append(list, word.String())
-			}
-			word.Reset()
-			some = false
-		default:
-			word.WriteRune(r)
-			some = true
+	switch key {
+	case "userknownhostsfile", "globalknownhostsfile", "proxyjump":
+	default:
+		if len(words) > 1 {
+			return fmt.Errorf("%s has more than one value", key)
 		}
 	}
-	if some {
-		list = append(list, word.String())
+	value := words[0]
+	switch key {
+	case "identityfile", "certificatefile":
+		if !slices.Contains(r.settings[key], value) {
+			r.settings[key] = append(r.settings[key], value)
+		}
+		return nil
+	case "hostname":
+		value, err = expandHostName(value, r.host)
+	case "identitiesonly", "proxyusefdpass", "stricthostkeychecking", "canonicalizehostname":
+		value, err = choice(key, value)
 	}
-	return list
+	switch {
+	case err != nil:
+		return err
+	case len(r.settings[key]) > 0:
+	case key == "userknownhostsfile", key == "globalknownhostsfile":
+		r.settings[key] = words
+	default:
+		r.settings[key] = []string{value}
+	}
+	return nil
+}
+
+// choice returns the usual spelling of a value out of a few.
+func choice(key, value string) (string, error) {
+	v := strings.ToLower(value)
+	switch {
+	case v == "true":
+		return "yes", nil
+	case v == "false":
+		return "no", nil
+	case v == "yes", v == "no",
+		key == "stricthostkeychecking" && slices.Contains([]string{"ask", "off", "accept-new"}, v),
+		key == "canonicalizehostname" && v == "always":
+		return v, nil
+	}
+	return "", fmt.Errorf("%s can't be %q", key, value)
+}
+
+// expandHostName fills in the only token that HostName has.
+func expandHostName(name, host string) (string, error) {
+	rest := strings.NewReplacer("%%", "", "%h", "").Replace(name)
+	if strings.Contains(rest, "%") {
+		return "", fmt.Errorf("HostName %q has a token other than %%h and %%%%", name)
+	}
+	return strings.NewReplacer("%%", "%", "%h", host).Replace(name), nil
 }

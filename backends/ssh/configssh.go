@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath" // files of the client
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,10 +16,7 @@ import (
 // askSSH lets an OpenSSH client evaluate its configuration, so that Include,
 // Match and canonical names work as the user knows them (hazard SSHC-10).
 func askSSH(ctx context.Context, o Options, host, userName string, port int) (settings, error) {
-	var account user.User
-	if me, err := user.Current(); err == nil {
-		account = *me
-	}
+	account := thisAccount()
 	args := []string{"-G"}
 	switch file := filepath.Join(o.Home, ".ssh", "config"); {
 	case o.ConfigFile != "":
@@ -72,7 +70,34 @@ func askSSH(ctx context.Context, o Options, host, userName string, port int) (se
 			s[key] = append(s[key], value)
 		}
 	}
+	if o.usualOnly(s["identityfile"]) {
+		delete(s, "identityfile")
+	}
 	return s, nil
+}
+
+// thisAccount is the one that this process runs as; empty if that is not known.
+func thisAccount() user.User {
+	me, err := user.Current()
+	if err != nil {
+		return user.User{}
+	}
+	return *me
+}
+
+// usualOnly reports whether these are the key files that ssh lists where ssh_config
+// names none: the usual ones, and more of them than anybody would name.
+func (o Options) usualOnly(files []string) bool {
+	usual := o.usualIdentities()
+	for _, f := range files {
+		if rest, ok := strings.CutPrefix(f, "~"); ok {
+			f = o.Home + filepath.FromSlash(rest)
+		}
+		if !slices.Contains(usual, f) {
+			return false
+		}
+	}
+	return len(files) >= 4
 }
 
 // ownHome puts o.Home in the place of the account's home folder.

@@ -32,7 +32,7 @@ type Options struct {
 	// ConfigFile is the ssh_config; empty means Home/.ssh/config, "none" reads none.
 	ConfigFile string
 	// SSHProgram is an OpenSSH client that resolves ssh_config ("ssh -G"); if
-	// empty, files are read by a library.
+	// empty, the files are evaluated without one.
 	SSHProgram string
 	// Env is the environment of SSHProgram and of a ProxyCommand, as "NAME=value".
 	Env []string
