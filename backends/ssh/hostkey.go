@@ -121,36 +121,14 @@ func wellFormed(line string) bool {
 	return true
 }
 
-// algorithms lists the kinds of keys that are recorded for the host first, so
-// that the server shows one of them (hazard SSHC-05). The others follow, so that
-// a key of another kind is seen and refused with its fingerprint: those of Ed25519
-// first, as with OpenSSH, so that both record the same key of a new host. A Dropbear
-// without an RSA key offers RSA none the less, and dies of it.
-func (k *hostKeys) algorithms() []string {
-	rest := gossh.SupportedAlgorithms().HostKeys
-	slices.SortStableFunc(rest, func(a, b string) int { return rank(a) - rank(b) })
-	if k.db == nil {
-		return rest
-	}
-	list := k.db.HostKeyAlgorithms(k.hop.keyAddress())
-	for _, a := range rest {
-		if !slices.Contains(list, a) {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-// rank orders algorithms: a smaller one comes first.
-func rank(algorithm string) int {
-	if strings.HasPrefix(algorithm, gossh.KeyAlgoED25519) {
-		return 0
-	}
-	return 1
-}
-
 // check is a gossh.HostKeyCallback.
 func (k *hostKeys) check(_ string, _ net.Addr, key gossh.PublicKey) error {
+	if cert, ok := key.(*gossh.Certificate); ok {
+		// As with OpenSSH, a certificate of no recorded authority is the key in it.
+		if _, authorities := k.recorded(); !slices.Contains(authorities, string(cert.SignatureKey.Marshal())) {
+			key = cert.Key
+		}
+	}
 	err := k.lookUp(key)
 	var revoked *xknownhosts.RevokedError
 	switch {
@@ -162,9 +140,6 @@ func (k *hostKeys) check(_ string, _ net.Addr, key gossh.PublicKey) error {
 		return k.changed(err, key)
 	case !knownhosts.IsHostUnknown(err):
 		return k.refuse(err, "the host key of %s was refused: %s", k.hop.address(), plain(err.Error()))
-	}
-	if _, cert := key.(*gossh.Certificate); cert {
-		return k.refuse(err, "the host certificate of %s comes from no recorded @cert-authority", k.hop.address())
 	}
 	if k.hop.acceptNew {
 		return k.add(key)
@@ -179,7 +154,16 @@ func (k *hostKeys) lookUp(key gossh.PublicKey) error {
 		return &xknownhosts.KeyError{}
 	}
 	// The address plays no part, but must be one: a proxy command has none.
-	return k.db.HostKeyCallback()(k.hop.keyAddress(), &net.TCPAddr{IP: net.IPv4zero, Port: k.hop.port}, key)
+	err := k.db.HostKeyCallback()(k.hop.keyAddress(), &net.TCPAddr{IP: net.IPv4zero, Port: k.hop.port}, key)
+	var ke *xknownhosts.KeyError
+	if !errors.As(err, &ke) {
+		return err
+	}
+	// The key of an authority says nothing about that of the host.
+	own, _ := k.recorded()
+	return &xknownhosts.KeyError{Want: slices.DeleteFunc(slices.Clone(ke.Want), func(w xknownhosts.KnownKey) bool {
+		return !slices.Contains(own, string(w.Key.Marshal()))
+	})}
 }
 
 func (k *hostKeys) changed(err error, key gossh.PublicKey) error {
