@@ -100,12 +100,12 @@ func TestSSHX08NothingSecretIsTold(t *testing.T) {
 		t.Run(mode.name, func(t *testing.T) {
 			marks := newSecrets()
 			s := startSSHD(t, servers.SSHDOptions{Config: []string{"LogLevel DEBUG3"}})
-			keygen(t, "-p", "-N", marks.passphrase, "-f", s.IdentityFile)
+			keygen(t, "-p", "-a", "1", "-N", marks.passphrase, "-f", s.IdentityFile)
 			proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 			must(t, err)
 			t.Cleanup(func() { must(t, proxy.Close()) })
 			g := openTarget(t, s, func(o *Options) {
-				o.Port, o.AcceptNew = proxy.Port(), true
+				o.Port, o.AcceptNew, o.ConnectTimeout = proxy.Port(), true, time.Minute
 				o.Passphrase = func(context.Context, string) ([]byte, error) { return []byte(marks.passphrase), nil }
 				o.Helper, o.Helpers = mode.policy, helpertest.Bundle(t)
 			})
@@ -123,7 +123,7 @@ func TestSSHX08NothingSecretIsTold(t *testing.T) {
 				var once sync.Once
 				_, err := g.Set().Bash.Exec(t.Context(), c, func(ops.Chunk) { once.Do(proxy.Reset) })
 				if err == nil {
-					t.Errorf("no error from %+v", c)
+					t.Errorf("no error from %q", c.Script)
 					continue
 				}
 				told = append(told, err.Error())

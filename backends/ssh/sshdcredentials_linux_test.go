@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	gossh "golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -42,6 +43,7 @@ func newKey(t *testing.T, kind string) string {
 func enter(t *testing.T, s *servers.SSHD, change func(*Options)) error {
 	t.Helper()
 	o, _ := optionsFor(t, s)
+	o.ConnectTimeout = time.Minute // the machine may be busy
 	change(&o)
 	return try(t, o)
 }
@@ -154,7 +156,7 @@ func TestEncryptedKeyOfARealServer(t *testing.T) {
 	const passphrase = "correct horse; battery"
 	s := startSSHD(t, servers.SSHDOptions{})
 	open := string(must2(t, s.IdentityFile))
-	keygen(t, "-p", "-N", passphrase, "-f", s.IdentityFile)
+	keygen(t, "-p", "-a", "1", "-N", passphrase, "-f", s.IdentityFile)
 	if open == string(must2(t, s.IdentityFile)) {
 		t.Fatal("the key is not encrypted")
 	}

@@ -49,7 +49,7 @@ func (r *route) open(t *testing.T, second, last string) (*Workspace, error) {
 	must(t, os.WriteFile(filepath.Join(r.home, ".ssh", "config"), []byte(config.String()), 0o600))
 	must(t, os.WriteFile(filepath.Join(r.home, ".ssh", "known_hosts"), []byte(known.String()), 0o600))
 	return Open(t.Context(), Options{
-		Host: "last", Home: r.home, LocalUser: "nobody", Dir: t.TempDir(), ConnectTimeout: 30 * time.Second,
+		Host: "last", Home: r.home, LocalUser: "nobody", Dir: t.TempDir(), ConnectTimeout: time.Minute,
 		Env: []string{"PATH=/usr/bin:/bin"}, Notice: func(s string) { t.Log(s) },
 	})
 }
