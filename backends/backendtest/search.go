@@ -3,8 +3,10 @@ package backendtest
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/piremote/piremote/tools/match"
 	"github.com/piremote/piremote/tools/ops"
@@ -17,8 +19,57 @@ func searchChecks() []Check {
 	}
 }
 
-// plainFiles hides the abilities of operations.
-type plainFiles struct{ ops.GrepOperations }
+// plainFiles hides the abilities of operations. What was read and listed stays: on
+// some targets it costs seconds, and no check changes files while it searches.
+type plainFiles struct {
+	ops.GrepOperations
+	mu      sync.Mutex
+	files   map[string][]byte
+	folders map[string][]fs.DirEntry
+}
+
+func newPlainFiles(files ops.GrepOperations) *plainFiles {
+	return &plainFiles{GrepOperations: files, files: map[string][]byte{}, folders: map[string][]fs.DirEntry{}}
+}
+
+func (p *plainFiles) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	return remembered(&p.mu, p.files, fmt.Sprint(limit, name), func() ([]byte, error) {
+		return p.GrepOperations.ReadFile(ctx, name, limit)
+	})
+}
+
+func (p *plainFiles) ReadDir(ctx context.Context, name string, yield func(fs.DirEntry) bool) error {
+	entries, err := remembered(&p.mu, p.folders, name, func() (entries []fs.DirEntry, err error) {
+		err = p.GrepOperations.ReadDir(ctx, name, func(e fs.DirEntry) bool {
+			entries = append(entries, e)
+			return true
+		})
+		return entries, err
+	})
+	for _, e := range entries {
+		if !yield(e) {
+			break
+		}
+	}
+	return err
+}
+
+// remembered is what get gave before, or gives now: errors are not remembered.
+func remembered[T any](mu *sync.Mutex, known map[string]T, key string, get func() (T, error)) (T, error) {
+	mu.Lock()
+	v, ok := known[key]
+	mu.Unlock()
+	if ok {
+		return v, nil
+	}
+	v, err := get()
+	if err == nil {
+		mu.Lock()
+		known[key] = v
+		mu.Unlock()
+	}
+	return v, err
+}
 
 func (w *Workspace) putTree() error {
 	return first(w.put(map[string]string{
@@ -38,6 +89,7 @@ func searchEqualsPlain(ctx context.Context, w *Workspace) error {
 	if err := w.putTree(); err != nil {
 		return err
 	}
+	files := newPlainFiles(w.Set.Grep)
 	for _, req := range []ops.SearchRequest{
 		{Pattern: "needle"},
 		{Pattern: "needle", IgnoreCase: true, Context: 1},
@@ -63,7 +115,7 @@ func searchEqualsPlain(ctx context.Context, w *Workspace) error {
 		if err != nil {
 			return fmt.Errorf("%+v: %w", req, err)
 		}
-		plain, err := match.Search(ctx, plainFiles{w.Set.Grep}, match.SearchRequest(req), func(l match.SearchLine) bool {
+		plain, err := match.Search(ctx, files, match.SearchRequest(req), func(l match.SearchLine) bool {
 			want = append(want, ops.SearchLine(l))
 			return true
 		})
@@ -82,6 +134,7 @@ func globEqualsPlain(ctx context.Context, w *Workspace) error {
 	if err := w.putTree(); err != nil {
 		return err
 	}
+	files := newPlainFiles(w.Set.Grep)
 	for _, req := range []ops.GlobRequest{
 		{Pattern: "*.txt"},
 		{Pattern: "**/*.txt"},
@@ -107,7 +160,7 @@ func globEqualsPlain(ctx context.Context, w *Workspace) error {
 		if err != nil {
 			return fmt.Errorf("%+v: %w", req, err)
 		}
-		plain, err := match.Glob(ctx, plainFiles{w.Set.Grep}, match.GlobRequest(req), func(p string) bool {
+		plain, err := match.Glob(ctx, files, match.GlobRequest(req), func(p string) bool {
 			want = append(want, p)
 			return true
 		})

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -237,12 +238,12 @@ func TestDKX07RealContainerEndsDuringACall(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(tb testing.TB, container string)
-		want string
+		want []string // what is said, depending on how far the daemon has come
 	}{
-		{"pause", d.Pause, "is paused"},
-		{"remove", d.Remove, "does not exist"},
-		{"stop", d.Stop, "is not running"},
-		{"restart", d.Restart, "restarted"},
+		{"pause", d.Pause, []string{"is paused"}},
+		{"remove", d.Remove, []string{"does not exist", "is not running"}},
+		{"stop", d.Stop, []string{"is not running"}},
+		{"restart", d.Restart, []string{"restarted", "is not running"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -258,7 +259,8 @@ func TestDKX07RealContainerEndsDuringACall(t *testing.T) {
 			if took := time.Since(ended); took > 5*time.Second {
 				t.Errorf("it took %v to notice", took)
 			}
-			if ops.KindOf(err) == "" || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), name) || out.String() != "begun\n" {
+			says := func(words string) bool { return strings.Contains(fmt.Sprint(err), words) }
+			if ops.KindOf(err) == "" || !slices.ContainsFunc(c.want, says) || !strings.Contains(err.Error(), name) || out.String() != "begun\n" {
 				t.Errorf("%q, %v, want %q", out.String(), err, c.want)
 			}
 			switch c.name {

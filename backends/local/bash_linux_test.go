@@ -155,7 +155,7 @@ func TestBASH07TimesAreExactAndDoNotOverflow(t *testing.T) { //nolint:tparallel 
 				if err != nil || exit.TimedOut != c.timedOut || !c.timedOut && out != "ok\n" || len(exit.Survivors) > 0 || exit.Unverified != "" {
 					t.Errorf("%q, %+v, %v", out, exit, err)
 				}
-				if c.timedOut && (took < c.timeout || took > c.timeout+4*time.Second) {
+				if c.timedOut && (took < c.timeout || took > time.Minute) { // a busy machine is late, but never by a thousand seconds
 					t.Errorf("took %v", took)
 				}
 			})

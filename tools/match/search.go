@@ -156,7 +156,10 @@ func (s *search) batches(ctx context.Context, w *walker, order, jobs chan<- *bat
 		}
 		return true
 	}
-	size := 1 // small at first, for soon results
+	size, most := 1, 1 // small at first, for soon results
+	if _, ok := s.fsys.(Opener); ok {
+		most = maxBatch
+	}
 	w.visit = func(rel string, typ fs.FileMode) bool {
 		if !typ.IsRegular() || s.glob != nil && !s.glob.matches(rel, false) {
 			return true
@@ -165,7 +168,7 @@ func (s *search) batches(ctx context.Context, w *walker, order, jobs chan<- *bat
 		if len(names) < size {
 			return true
 		}
-		size = min(2*size, maxBatch)
+		size = min(2*size, most)
 		return hand()
 	}
 	err := w.walk(ctx, s.req.Root, s.req.Path)

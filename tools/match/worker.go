@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxBatch   = 32        // files that are handed to a worker at once
+	maxBatch   = 32        // files that are handed to a worker at once; one where a file may cost a round trip
 	chunkLines = 512       // lines after which a worker passes on what it has
 	chunkBytes = 256 << 10 // bytes of lines, likewise
 )

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"time"
+	"unicode/utf8"
 
 	"github.com/piremote/piremote/tools/ops"
 	"github.com/piremote/piremote/tools/ops/steps"
@@ -27,7 +28,7 @@ func brokenEdits() []Breach {
 					return report, err
 				}
 				data, err := m.GetFile(p)
-				if err == nil {
+				if err == nil && !utf8.Valid(data) { // between two edits of text nothing comes
 					_, err = next.WriteFile(ctx, p, bytes.ToValidUTF8(data, []byte("\uFFFD")))
 				}
 				return report, err
