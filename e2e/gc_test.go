@@ -16,7 +16,7 @@ import (
 
 // With a lease a command outlives its client, doctor tells of it, and gc ends it.
 func TestGCEndsWhatALostClientLeft(t *testing.T) {
-	x := sshTarget(t, servers.StartSSHD(t, servers.SSHDOptions{Config: []string{"SetEnv HOME=" + t.TempDir()}}))
+	x := sshTarget(t, servers.StartSSHD(t, servers.SSHDOptions{}))
 	x.env = append(x.env, "PIREMOTE_HELPER_LEASE=10m")
 	arg := fmt.Sprintf("1%09d", time.Now().UnixNano()%1_000_000_000)
 	cmd := exec.CommandContext(t.Context(), binary, "-w", x.address, "tool", "bash", "command=sleep "+arg)

@@ -20,7 +20,7 @@ import (
 // BenchmarkAgentlessBulk compares large reads and writes without the helper with
 // OpenSSH's sftp over the same link, by turns, and reports the ratio of the medians.
 func BenchmarkAgentlessBulk(b *testing.B) {
-	s := servers.StartSSHD(b, servers.SSHDOptions{Config: []string{"SetEnv HOME=" + b.TempDir()}})
+	s := servers.StartSSHD(b, servers.SSHDOptions{})
 	content := make([]byte, 100<<20)
 	for i := range content {
 		content[i] = byte(i>>3 ^ i*i>>11)

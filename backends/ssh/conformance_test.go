@@ -23,7 +23,7 @@ func TestConformanceWithHelper(t *testing.T) {
 
 func conformance(t *testing.T, name string, policy helper.Policy) {
 	// An empty home: start-up files of the account play no part.
-	server := servers.StartSSHD(t, servers.SSHDOptions{Config: []string{"SetEnv HOME=" + t.TempDir()}})
+	server := servers.StartSSHD(t, servers.SSHDOptions{})
 	bundle := helpertest.Bundle(t)
 	backendtest.Run(t, backendtest.Harness{Name: name, Open: opener(server, policy, bundle)})
 }

@@ -21,7 +21,7 @@ import (
 // behindProxy opens a folder behind a helper, over a proxy.
 func behindProxy(tb testing.TB, o faultproxy.Options) (*target, *faultproxy.Proxy, *servers.SSHD) {
 	tb.Helper()
-	s := servers.StartSSHD(tb, servers.SSHDOptions{Config: []string{"SetEnv HOME=" + tb.TempDir()}})
+	s := servers.StartSSHD(tb, servers.SSHDOptions{})
 	o.Target = s.Address()
 	proxy, err := faultproxy.Listen(tb.Context(), o)
 	must(tb, err)

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -50,7 +51,8 @@ type SSHD struct {
 	Home         string
 	IdentityFile string // the private key in Home
 	KnownHosts   string // the known_hosts in Home
-	// AccountHome is the home of a Login as its sessions see it.
+	// AccountHome is the home that the sessions see; empty where it is that of
+	// another account of the machine.
 	AccountHome string
 	// HostKey is the server's public key.
 	HostKey gossh.PublicKey
@@ -114,6 +116,9 @@ func StartSSHD(tb testing.TB, o SSHDOptions) *SSHD {
 	}
 	s, dir, public := newSSHD(tb, o.Account, o.Login)
 	s.HostKey = writeKey(tb, filepath.Join(dir, "host_key"))
+	if o.Login == nil && o.Account == me.Username {
+		s.AccountHome = emptyHome(tb, &o)
+	}
 	view := s.view(tb, dir, &o)
 	admitted := filepath.Join(dir, "authorized_keys")
 	check(tb, os.WriteFile(admitted, gossh.MarshalAuthorizedKey(public), 0o600))
@@ -128,6 +133,22 @@ func StartSSHD(tb testing.TB, o SSHDOptions) *SSHD {
 		return view.command(tb, program, "-D", "-e", "-f", config)
 	})
 	return s
+}
+
+// emptyHome gives the sessions of the machine's own account a home without
+// start-up files, unless the configuration sets an environment: what the
+// machine's user has there says nothing about piremote, and may take a second.
+func emptyHome(tb testing.TB, o *SSHDOptions) string {
+	tb.Helper()
+	for _, line := range o.Config {
+		if home, ok := strings.CutPrefix(line, "SetEnv HOME="); ok {
+			return home
+		}
+	}
+	home := filepath.Join(openFolder(tb), "home")
+	check(tb, os.MkdirAll(home, 0o700))
+	o.Config = append(slices.Clone(o.Config), "SetEnv HOME="+home)
+	return home
 }
 
 func sshdProgram(tb testing.TB) string {
