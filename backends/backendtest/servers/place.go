@@ -28,7 +28,14 @@ func (l *Login) name() string {
 }
 
 // mount puts the file or folder from over the path over.
-type mount struct{ from, over string }
+type mount struct {
+	from, over string
+	// among leaves the folder over as it is but for the files that from holds. A
+	// file that is mounted over another goes when a program on the machine replaces
+	// that one by renaming, as installing a package does with /etc/passwd; one in a
+	// layer stays.
+	among bool
+}
 
 // place is what a server sees of the machine's files: its own namespace, in which
 // some are replaced.
@@ -44,9 +51,25 @@ func (p place) command(tb testing.TB, argv ...string) *exec.Cmd {
 		Missing(tb, "root", "a server with files of its own needs it")
 	}
 	// unshare and sh are replaced by the program, whose pid is the command's.
-	args := []string{"--mount", "--propagation", "private", "sh", "-ec", `while [ "$1" != -- ]; do mount --rbind "$1" "$2"; shift 2; done; shift; exec "$@"`, "sh"}
+	const script = `while [ "$1" != -- ]; do
+	case $1 in
+	among)
+		mount -t overlay overlay -o "lowerdir=$2:$3" "$3" 2>/dev/null ||
+		for file in "$2"/*; do mount --bind "$file" "$3/${file##*/}"; done # a kernel without it
+		;;
+	*) mount --rbind "$2" "$3" ;;
+	esac
+	shift 3
+done
+shift
+exec "$@"`
+	args := []string{"--mount", "--propagation", "private", "sh", "-ec", script, "sh"}
 	for _, m := range p {
-		args = append(args, m.from, m.over)
+		how := "over"
+		if m.among {
+			how = "among"
+		}
+		args = append(args, how, m.from, m.over)
 	}
 	return exec.Command("unshare", append(append(args, "--"), argv...)...)
 }
@@ -71,15 +94,16 @@ func (l *Login) admit(tb testing.TB, dir, home, inside string) place {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	accounts := filepath.Join(dir, "passwd")
-	check(tb, os.WriteFile(accounts, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	etc := filepath.Join(dir, "etc")
+	check(tb, os.MkdirAll(etc, 0o755))
+	check(tb, os.WriteFile(filepath.Join(etc, "passwd"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	check(tb, os.MkdirAll(home, 0o755))
 	for name, text := range l.Files {
 		check(tb, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o755))
 		check(tb, os.WriteFile(filepath.Join(home, name), []byte(text), 0o644))
 	}
 	l.own(tb, home)
-	return place{{accounts, "/etc/passwd"}}
+	return place{{from: etc, over: "/etc", among: true}}
 }
 
 // own gives a tree to the account.
@@ -98,7 +122,7 @@ func hidden(programs ...string) place {
 	var p place
 	for _, name := range programs {
 		if real, err := filepath.EvalSymlinks(name); err == nil {
-			p = append(p, mount{"/dev/null", real})
+			p = append(p, mount{from: "/dev/null", over: real})
 		}
 	}
 	return p

@@ -189,7 +189,7 @@ func (s *SSHD) view(tb testing.TB, dir string, o *SSHDOptions) place {
 		inside = "/home/" + o.Login.name()
 		home = filepath.Join(s.Root, inside)
 		// sshd wants a root above which nobody else can write.
-		view = append(view, mount{s.Root, chrootFolder}, mount{"/dev", chrootFolder + "/dev"}, mount{"/proc", chrootFolder + "/proc"})
+		view = append(view, mount{from: s.Root, over: chrootFolder}, mount{from: "/dev", over: chrootFolder + "/dev"}, mount{from: "/proc", over: chrootFolder + "/proc"})
 		o.Config = append(o.Config, "ChrootDirectory "+chrootFolder)
 	}
 	s.AccountHome = inside
