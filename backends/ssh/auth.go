@@ -192,16 +192,31 @@ func (a *auth) refused(err error) error {
 	msg := fmt.Sprintf("%s refused to let %s in", a.hop.address(), a.hop.user)
 	if len(a.offered) == 0 {
 		msg += "; no key was offered"
-	} else {
-		msg += "; offered: " + strings.Join(a.offered, ", ")
 	}
-	if len(a.skipped) > 0 {
-		msg += "; not usable: " + strings.Join(a.skipped, ", ")
-	}
+	msg += a.tried()
 	if len(a.allowed) > 0 {
 		msg += "; the server accepts: " + plain(strings.Join(a.allowed, ", "))
 	}
 	return &ops.TransportError{Kind: ops.KindAuth, Target: a.hop.label(), Err: err, Msg: msg}
+}
+
+// cutOff adds to the error of a connection that ended during authentication what was
+// offered until then: some servers hang up on too many keys without a word.
+func (a *auth) cutOff(err error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return unavailable(a.hop, err.Error()+a.tried(), err)
+}
+
+// tried says what was offered and what could not be. The lock is held.
+func (a *auth) tried() (text string) {
+	if len(a.offered) > 0 {
+		text += "; offered: " + strings.Join(a.offered, ", ")
+	}
+	if len(a.skipped) > 0 {
+		text += "; not usable: " + strings.Join(a.skipped, ", ")
+	}
+	return text
 }
 
 // observed notes a key as offered when the library takes it up.

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"regexp"
 	"sync/atomic"
+	"syscall"
 
 	gossh "golang.org/x/crypto/ssh"
 
@@ -195,17 +198,33 @@ func handshake(ctx context.Context, o Options, h hop, raw *stream) (*link, error
 		return nil, keyErr
 	}
 	reached, _ := at.Load().(phase)
-	if reached == phaseAuth && ctx.Err() == nil && !lost(err) {
-		return nil, a.refused(err)
+	switch {
+	case reached != phaseAuth || ctx.Err() != nil:
+		return nil, failed(ctx, h, reached, err)
+	case lost(err):
+		return nil, a.cutOff(failed(ctx, h, reached, err))
 	}
-	return nil, failed(ctx, h, reached, err)
+	return nil, a.refused(err)
 }
 
-// lost reports whether a handshake ended because the other side went away.
+// lost reports whether a handshake ended because the link broke or the other side
+// went away, which says nothing about the keys.
 func lost(err error) bool {
+	for _, gone := range []error{
+		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, fs.ErrClosed, syscall.EPIPE, syscall.ECONNRESET,
+	} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
 	var ne net.Error
-	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &ne)
+	return errors.As(err, &ne) || tooBusy.MatchString(err.Error())
 }
+
+// tooBusy matches a disconnect of a server that has no time for anybody: service not
+// available (7), connection lost (10), too many connections (12). The library has no
+// type for it.
+var tooBusy = regexp.MustCompile(`ssh: disconnect, reason (7|10|12):`)
 
 // failed is the error of a connection that broke in a phase.
 func failed(ctx context.Context, h hop, at phase, err error) error {
@@ -217,7 +236,7 @@ func failed(ctx context.Context, h hop, at phase, err error) error {
 		return unavailable(h, fmt.Sprintf("%s did not answer in time: %s was not complete", h.address(), at), &phaseError{at, cause})
 	}
 	what := plain(err.Error())
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		what = "the other side closed the connection"
 	}
 	return unavailable(h, fmt.Sprintf("%s can't be used: %s failed: %s", h.address(), at, what), &phaseError{at, err})

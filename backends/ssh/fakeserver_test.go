@@ -33,9 +33,10 @@ type fakeServer struct {
 	subsystem func(ch gossh.Channel)
 	// admit decides about a session channel.
 	admit func(open int) bool
-	deaf  bool // global requests are not answered
-	shut  bool // nor are those for channels
-	mute  bool // nor those on channels
+	wrap  func(net.Conn) net.Conn // what the server talks on; nil leaves it as it is
+	deaf  bool                    // global requests are not answered
+	shut  bool                    // nor are those for channels
+	mute  bool                    // nor those on channels
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -129,6 +130,9 @@ func (f *fakeServer) channels() int {
 
 func (f *fakeServer) serve(c net.Conn) {
 	defer func() { _ = c.Close() }()
+	if f.wrap != nil {
+		c = f.wrap(c)
+	}
 	conn, channels, requests, err := gossh.NewServerConn(c, f.config)
 	if err != nil {
 		return
