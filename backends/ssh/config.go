@@ -64,6 +64,13 @@ func resolve(ctx context.Context, o Options, host, userName string, port int) (h
 	if err := h.takeFiles(o, s); err != nil {
 		return h, err
 	}
+	if err := h.takeAlgorithms(s); err != nil {
+		return h, err
+	}
+	h.bind, h.family = s.first("bindaddress"), s.first("addressfamily")
+	if provider := s.first("pkcs11provider"); provider != "" && provider != "none" {
+		o.Notice("PKCS11Provider " + plain(provider) + " for " + host + " is not honoured: add its keys to the agent with ssh-add -s")
+	}
 	return h, h.refuse(s)
 }
 
@@ -72,6 +79,15 @@ func resolve(ctx context.Context, o Options, host, userName string, port int) (h
 func (h *hop) refuse(s settings) error {
 	if file := s.first("revokedhostkeys"); file != "" && file != "none" {
 		return badConfig(h.name, nil, "RevokedHostKeys %s in ssh_config is not supported: mark those keys @revoked in known_hosts", file)
+	}
+	if command := s.first("knownhostscommand"); command != "" && command != "none" {
+		return badConfig(h.name, nil, "KnownHostsCommand %s in ssh_config is not supported: put what it prints into a file of UserKnownHostsFile", plain(command))
+	}
+	if name := s.first("bindinterface"); name != "" && h.proxyCommand == "" && len(h.proxyJump) == 0 {
+		return badConfig(h.name, nil, "BindInterface %s in ssh_config is not supported: name an address of it as BindAddress", plain(name))
+	}
+	if _, known := families[h.family]; !known {
+		return badConfig(h.name, nil, "AddressFamily %s in ssh_config is none of any, inet and inet6", plain(h.family))
 	}
 	if h.proxyCommand != "" && s.first("proxyusefdpass") == "yes" {
 		return badConfig(h.name, nil, "ProxyUseFdpass in ssh_config is not supported: let the ProxyCommand copy the bytes")

@@ -158,6 +158,8 @@ func (r *configReader) includes(rest, dir string, depth int) error {
 func (r *configReader) set(key, rest string) error {
 	words, err := arguments(rest)
 	switch key {
+	case "knownhostscommand":
+		words, err = []string{rest}, nil
 	case "proxycommand":
 		words, err = []string{rest}, nil // the shell reads its quotes
 		if jump := r.settings.first("proxyjump"); jump != "" && jump != "none" {
@@ -168,6 +170,8 @@ func (r *configReader) set(key, rest string) error {
 			return nil
 		}
 	case "hostname", "user", "port", "hostkeyalias", "identityagent", "revokedhostkeys",
+		"bindaddress", "bindinterface", "addressfamily", "pkcs11provider",
+		"ciphers", "macs", "kexalgorithms", "hostkeyalgorithms",
 		"identitiesonly", "proxyusefdpass", "stricthostkeychecking", "canonicalizehostname",
 		"identityfile", "certificatefile", "userknownhostsfile", "globalknownhostsfile":
 	default:
@@ -195,6 +199,8 @@ func (r *configReader) set(key, rest string) error {
 		return nil
 	case "hostname":
 		value, err = expandHostName(value, r.host)
+	case "addressfamily":
+		value = strings.ToLower(value)
 	case "identitiesonly", "proxyusefdpass", "stricthostkeychecking", "canonicalizehostname":
 		value, err = choice(key, value)
 	}

@@ -126,6 +126,11 @@ func TestSSHC10WhatIsNotDoneIsNamed(t *testing.T) {
 	}{
 		{"RevokedHostKeys /krl\n", "RevokedHostKeys", false},
 		{"ProxyCommand nc %h %p\nProxyUseFdpass yes\n", "ProxyUseFdpass", false},
+		{"KnownHostsCommand /bin/keys of %H\n", "KnownHostsCommand", false},
+		{"BindInterface lo\n", "BindInterface", false},
+		{"AddressFamily inet7\n", "AddressFamily", false},
+		{"MACs umac-128@openssh.com\n", "MACs", false},
+		{"Ciphers aes128-xyz\n", "Ciphers", false},
 		{"ProxyCommand nc %h %C\n", "%C", false},
 		{"ProxyJump %Z@bastion\n", "%Z", false},
 		{"IdentityFile /k/%L\n", "%L", false},

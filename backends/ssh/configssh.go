@@ -34,27 +34,26 @@ func askSSH(ctx context.Context, o Options, host, userName string, port int) (se
 	if userName != "" {
 		args = append(args, "-l", userName)
 	}
-	runCtx, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(runCtx, o.SSHProgram, append(args, "--", host)...) //nolint:gosec // the program is the caller's, the names were checked
-	cmd.Env = append([]string{"HOME=" + o.Home}, o.Env...)
-	cmd.WaitDelay = time.Second
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	switch {
-	case ctx.Err() != nil:
-		return nil, ended(ctx)
-	case err != nil:
-		return nil, badConfig(host, err, "%s can't evaluate ssh_config for host %s: %s %v", o.SSHProgram, host, plain(stderr.String()), err)
+	said, err := runSSH(ctx, o, host, args)
+	if err != nil {
+		return nil, err
+	}
+	usual, err := runSSH(ctx, o, host, []string{"-G", "-F", "none"})
+	if err != nil {
+		return nil, err
 	}
 	s := settings{}
-	for line := range strings.Lines(string(out)) {
-		key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
+	for _, line := range said {
+		key, value, ok := strings.Cut(line, " ")
 		if !ok {
 			continue
 		}
 		switch key {
+		case "ciphers", "macs", "kexalgorithms", "hostkeyalgorithms":
+			// What the client does by itself is no wish of its user.
+			if !slices.Contains(usual, line) {
+				s[key] = []string{value}
+			}
 		case "userknownhostsfile", "globalknownhostsfile":
 			for _, f := range strings.Fields(value) {
 				s[key] = append(s[key], o.ownHome(f, account.HomeDir))
@@ -74,6 +73,25 @@ func askSSH(ctx context.Context, o Options, host, userName string, port int) (se
 		delete(s, "identityfile")
 	}
 	return s, nil
+}
+
+// runSSH returns the lines that an OpenSSH client prints of a host.
+func runSSH(ctx context.Context, o Options, host string, args []string) ([]string, error) {
+	runCtx, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(runCtx, o.SSHProgram, append(args, "--", host)...) //nolint:gosec // the program is the caller's, the names were checked
+	cmd.Env = append([]string{"HOME=" + o.Home}, o.Env...)
+	cmd.WaitDelay = time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ended(ctx)
+	case err != nil:
+		return nil, badConfig(host, err, "%s can't evaluate ssh_config for host %s: %s %v", o.SSHProgram, host, plain(stderr.String()), err)
+	}
+	return strings.Split(strings.ReplaceAll(string(out), "\r\n", "\n"), "\n"), nil
 }
 
 // thisAccount is the one that this process runs as; empty if that is not known.

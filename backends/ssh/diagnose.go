@@ -89,7 +89,7 @@ func (d *diagnosis) network(ctx context.Context, o Options, h hop) bool {
 		return false
 	}
 	begin := time.Now()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", h.address())
+	conn, err := h.dialTCP(ctx)
 	if err != nil {
 		return d.add("TCP", "", dialFailure(h.label(), h.address(), err))
 	}

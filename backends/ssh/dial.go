@@ -82,14 +82,16 @@ func openStream(ctx context.Context, o Options, h hop, depth int) (*stream, erro
 		}
 		return &stream{Conn: conn}, nil
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", h.address())
-	if err != nil {
-		if ctx.Err() == nil {
-			return nil, dialFailure(h.label(), h.address(), err)
-		}
+	conn, err := h.dialTCP(ctx)
+	switch {
+	case err == nil:
+		return &stream{Conn: conn}, nil
+	case ctx.Err() != nil:
 		return nil, failed(ctx, h, phaseTCP, err)
+	case ops.KindOf(err) != "":
+		return nil, err
 	}
-	return &stream{Conn: conn}, nil
+	return nil, dialFailure(h.label(), h.address(), err)
 }
 
 // jump goes through the hosts of ProxyJump, each reached from the one before.
@@ -165,7 +167,7 @@ func handshake(ctx context.Context, o Options, h hop, raw *stream) (*link, error
 	defer a.close()
 	var keyErr error
 	config := &gossh.ClientConfig{
-		User: h.user, HostKeyAlgorithms: keys.algorithms(), ClientVersion: "SSH-2.0-piremote",
+		User: h.user, ClientVersion: "SSH-2.0-piremote",
 		HostKeyCallback: func(host string, remote net.Addr, key gossh.PublicKey) error {
 			if keyErr = keys.check(host, remote, key); keyErr == nil {
 				at.Store(phaseAuth)
@@ -179,6 +181,7 @@ func handshake(ctx context.Context, o Options, h hop, raw *stream) (*link, error
 			return nil
 		},
 	}
+	h.algorithms.configure(config, keys.algorithms())
 	a.configure(ctx, config)
 	watched := &watchedConn{Conn: raw}
 	watched.banner = func() {

@@ -150,6 +150,8 @@ type hop struct {
 	acceptNew    bool
 	proxyJump    []string
 	proxyCommand string
+	bind, family string // BindAddress and AddressFamily
+	algorithms   algorithms
 	name         string // as it was given
 }
 
