@@ -119,18 +119,41 @@ func (l *link) keepAlive(interval time.Duration, count int, stop <-chan struct{}
 	}
 }
 
+// answers waits until the other side answers, and so has sent what it had before. It
+// reports false when the link ends, or over is closed, instead.
+func (l *link) answers(over <-chan struct{}) bool {
+	answered := make(chan struct{})
+	go func() {
+		// It ends with the connection, as in keepAlive.
+		if _, _, err := l.SendRequest("keepalive@openssh.com", true, nil); err == nil {
+			close(answered)
+		}
+	}()
+	select {
+	case <-answered:
+		return true
+	case <-l.done:
+	case <-over:
+	}
+	return false
+}
+
 // watchedConn counts what comes in.
 type watchedConn struct {
 	net.Conn
 	banner   func() // called when the line with the version has come; may be nil
 	start    []byte // of the line that comes
 	received atomic.Int64
+	over     atomic.Bool // nothing more comes; set before anybody can know
 }
 
 // Read implements net.Conn.
 func (w *watchedConn) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	w.received.Add(int64(n))
+	if err != nil {
+		w.over.Store(true)
+	}
 	w.look(p[:n])
 	return n, err
 }

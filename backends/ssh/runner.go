@@ -61,13 +61,14 @@ func (r runner) Run(ctx context.Context, p posix.Process) (posix.Status, error) 
 	case err := <-refused:
 		ch.abandon()
 		return posix.Status{}, err
-	case <-gate.silent(ch.status, drained):
+	case <-gate.silent(ch.link, ch.status, drained):
 		ch.abandon()
 	case <-ctx.Done():
 		ch.abandon()
 		return posix.Status{}, ended(ctx)
 	}
-	if code, signal, ok := ch.exit(); ok {
+	// A status may overtake output that a broken link then swallowed.
+	if code, signal, ok := ch.exit(); ok && !ch.link.raw.over.Load() {
 		return posix.Status{Code: code, Signal: signal}, nil
 	}
 	<-answered // the channel is closed or given up: nothing else is to come
@@ -135,8 +136,8 @@ func (g *gate) close() {
 }
 
 // silent returns a channel that is closed when the status has come and nothing
-// was delivered for a while after.
-func (g *gate) silent(status, over <-chan struct{}) <-chan struct{} {
+// was delivered for a while after, although the other side was there to send it.
+func (g *gate) silent(l *link, status, over <-chan struct{}) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		select {
@@ -150,6 +151,9 @@ func (g *gate) silent(status, over <-chan struct{}) <-chan struct{} {
 			select {
 			case <-ticker.C:
 			case <-over:
+				return
+			}
+			if !l.answers(over) {
 				return
 			}
 			n := g.blocks.Load()
