@@ -141,6 +141,7 @@ func (k *soak) run(ctx context.Context, t *testing.T) {
 	if err := k.Close(); err != nil { //nolint:contextcheck // it has a time of its own
 		t.Error("close: ", err)
 	}
+	k.proxy.Reset() // the target's ends of silent links
 	t.Logf("helper %q: %d operations, %d ended by a broken link", k.policy, k.done.Load(), k.failed.Load())
 	if k.done.Load() == 0 {
 		t.Error("nothing was done")
