@@ -4,9 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/piremote/piremote/tools/ops"
 )
+
+// wayLimit is how long the way to a daemon behind SSH may take: connecting, and asking
+// there where the daemon is.
+const wayLimit = 45 * time.Second
+
+// open makes the way to a daemon behind SSH, so that no request has to wait for that.
+func (r *runner) open(ctx context.Context) error {
+	e := r.target.endpoint
+	if e.Dial == nil {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, wayLimit)
+	defer cancel()
+	conn, err := e.Dial(bounded, "tcp", "daemon:80")
+	switch {
+	case err == nil:
+		return conn.Close()
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case bounded.Err() != nil:
+		return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s can't be reached within %v", e, wayLimit)
+	}
+	return r.refused(ctx, err, "answer")
+}
 
 // find looks for the container by the name that the user gave, and pins it by
 // its full id: from then on the name counts no more (hazard DKX-11).
@@ -86,7 +111,7 @@ func (r *runner) explain(ctx context.Context, err error, what string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if r.target.id != "" && !unreachable(err) {
+	if r.target.id != "" && !unreachable(err) && ops.KindOf(err) == "" {
 		gone := r.look(ctx, "")
 		switch {
 		case ctx.Err() != nil:
@@ -108,6 +133,10 @@ func (r *runner) refused(ctx context.Context, err error, what string) error {
 		return r.vanished(ctx, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s does not answer within %v when asked to %s", e, r.timeout, what)
+	case ops.KindOf(err) != "": // of the way to the daemon
+		var way *ops.TransportError
+		errors.As(err, &way)
+		return r.fault(way.Kind, err, "the Docker daemon at %s can't be reached: %v", e, way)
 	case unreachable(err):
 		return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s can't be reached: %v", e, err)
 	case e.API != "":

@@ -60,6 +60,9 @@ func reach(ctx context.Context, o Options) (*runner, state, error) {
 		daemon: d, user: o.User, env: o.Env, timeout: o.Timeout, notice: o.Notice,
 		target: target{endpoint: e, name: o.Container, label: "docker://" + o.Container},
 	}
+	if err := r.open(ctx); err != nil {
+		return r, state{}, err
+	}
 	s, err := r.find(ctx, o.Container)
 	return r, s, err
 }

@@ -4,6 +4,7 @@ package ssh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -191,7 +192,10 @@ func TestDialASocketOfTheHost(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	c, err := g.DialUnix(t.Context(), "unix", l.Addr().String())
+	h, err := NewHost(t.Context(), g.options)
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close()) })
+	c, err := h.Dial(t.Context(), "unix", l.Addr().String())
 	must(t, err)
 	_, err = io.WriteString(c, "ping")
 	must(t, err)
@@ -199,9 +203,31 @@ func TestDialASocketOfTheHost(t *testing.T) {
 	if _, err := io.ReadFull(c, buf); err != nil || string(buf) != "ping" {
 		t.Errorf("%q, %v", buf, err)
 	}
+	closer, ok := c.(interface{ CloseWrite() error })
+	if !ok {
+		t.Fatal("one direction can't be ended")
+	}
+	must(t, closer.CloseWrite())
+	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 { // the other side has seen the end
+		t.Errorf("%q, %v", rest, err)
+	}
 	must(t, c.Close())
-	_, err = g.DialUnix(t.Context(), "unix", "/none/socket")
+	if _, err := c.Read(buf); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("after Close: %v", err)
+	}
+	_, err = h.Dial(t.Context(), "unix", "/none/socket")
 	wantKind(t, "no socket", err, ops.KindUnavailable, "/none/socket")
+	if said, code, err := h.Ask(t.Context(), "sh", "-c", "echo out; echo err >&2; exit 3"); said != "out\n" || code != 3 || err != nil {
+		t.Errorf("%q, %d, %v", said, code, err)
+	}
+	p, err := h.Start(t.Context(), "cat")
+	must(t, err)
+	_, err = io.WriteString(p, "pong")
+	must(t, err)
+	if _, err := io.ReadFull(p, buf); err != nil || string(buf) != "pong" {
+		t.Errorf("%q, %v", buf, err)
+	}
+	must(t, p.Close())
 }
 
 func TestDiagnose(t *testing.T) {

@@ -3,7 +3,6 @@ package ssh
 import (
 	"context"
 	"errors"
-	"net"
 	"path"
 	"strings"
 	"sync"
@@ -226,20 +225,6 @@ func (w *Workspace) Set() ops.Set {
 		return w.helper.Set()
 	}
 	return w.main.set()
-}
-
-// DialUnix connects to a socket on the host, for services such as Docker that
-// listen there. network is unix or tcp. The connection ends with the workspace.
-func (w *Workspace) DialUnix(ctx context.Context, network, addr string) (net.Conn, error) {
-	l, err := w.connection.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := l.DialContext(ctx, network, addr)
-	if err != nil && ctx.Err() == nil {
-		return nil, transport(ops.KindUnavailable, l.label, err, "%s on %s can't be reached: %s", addr, l.addr, plain(err.Error()))
-	}
-	return conn, err
 }
 
 // closeTimeout bounds the ending of background processes.

@@ -67,15 +67,17 @@ func underHome(home, p string) string {
 	return p
 }
 
-// dockerOptions are the options of the Docker backend for a described workspace.
-func dockerOptions(o Options) docker.Options {
-	w := o.Workspace
-	options := docker.Options{
+// dockerOptions are the options of the Docker backend for a described workspace. Done
+// ends the way to a daemon behind SSH; the workspace is closed before.
+func dockerOptions(o Options) (options docker.Options, done func()) {
+	w, way := o.Workspace, newDaemonWay(o)
+	options = docker.Options{
 		Container: w.Container, Dir: w.Path, Root: w.Root, User: w.User, Host: w.Endpoint, Home: lookup(o.Env, "HOME"),
 		Getenv: func(name string) string { return lookup(o.Env, name) }, Notice: o.Notice,
+		Dial: way.dial,
 	}
 	options.Helper, options.Helpers, options.Lease = o.helper()
-	return options
+	return options, way.close
 }
 
 // helper returns how the helper is used on a target.

@@ -114,7 +114,9 @@ func wayFindings(ctx context.Context, o Options) []Finding {
 			findings = append(findings, Finding(f))
 		}
 	case "docker":
-		list, _ := docker.Diagnose(ctx, dockerOptions(o)) // opening will meet the same error
+		options, done := dockerOptions(o)
+		defer done()
+		list, _ := docker.Diagnose(ctx, options) // opening will meet the same error
 		for _, f := range list {
 			findings = append(findings, Finding{Name: f.Name, OK: f.OK, Detail: f.Detail})
 		}

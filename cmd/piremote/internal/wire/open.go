@@ -54,16 +54,23 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 		}
 		return &Workspace{Set: opened.Set(), Remote: opened.Remote(), close: opened.Close}, nil //nolint:contextcheck // At has a time of its own
 	case "docker":
-		opened, err := docker.Open(ctx, dockerOptions(o))
+		options, done := dockerOptions(o)
+		opened, err := docker.Open(ctx, options)
 		if err != nil {
+			done()
 			return nil, err
 		}
-		return &Workspace{Set: opened.Set(), Remote: opened.Remote(), close: opened.Close}, nil
+		return &Workspace{Set: opened.Set(), Remote: opened.Remote(), close: before(done, opened.Close)}, nil
 	case "local":
 		return openLocal(ctx, o)
 	default:
 		return nil, fmt.Errorf("workspace %s: backend %q is none of local, ssh, docker", w.Name, w.Backend)
 	}
+}
+
+// before closes something, and then what it rests on.
+func before(then func(), end func() error) func() error {
+	return func() error { defer then(); return end() }
 }
 
 func openLocal(ctx context.Context, o Options) (*Workspace, error) {
