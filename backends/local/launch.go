@@ -107,6 +107,12 @@ func noShell(name string, err error) error {
 	return &ops.TransportError{Kind: ops.KindNoShell, Target: "local", Msg: msg, Err: err}
 }
 
+// anyShell says whether any kind of shell is there.
+func (w *Workspace) anyShell() bool {
+	_, err := w.findShell("", "bash", "sh", "pwsh", "powershell")
+	return err == nil || executable("/bin/sh") == nil
+}
+
 // findShell returns the given path, or the first of names on PATH.
 func (w *Workspace) findShell(path string, names ...string) (string, error) {
 	if path != "" {

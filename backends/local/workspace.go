@@ -163,16 +163,20 @@ func (w *Workspace) newView(dir, root string) (*view, error) {
 // set describes the view to the tools.
 func (v *view) set() ops.Set {
 	e := engine{v}
-	return ops.Set{
+	set := ops.Set{
 		Target: ops.Target{
 			Label: v.label(), Backend: "local", OS: runtime.GOOS,
 			Dir: v.dir, Root: v.rootPath(), Home: v.ws.options.Home,
 			Weaker: v.weaker(),
 		},
-		Read: e, Write: e, Edit: e, Bash: e, PowerShell: e, Grep: e, Find: e, Ls: e,
+		Read: e, Write: e, Edit: e, Grep: e, Find: e, Ls: e,
 		Mutations: v.ws.mutations,
 		At:        v.ws.at,
 	}
+	if v.ws.anyShell() {
+		set.Bash, set.PowerShell = e, e
+	}
+	return set
 }
 
 func (v *view) label() string {
@@ -187,7 +191,10 @@ func (v *view) weaker() []string {
 	if v.ws.options.Unconfined {
 		list = append(list, "File tools are not confined to the workspace.")
 	}
-	if !supervised(v.ws.options) {
+	switch {
+	case !v.ws.anyShell():
+		list = append(list, "There are no commands: there is no shell.")
+	case !supervised(v.ws.options):
 		list = append(list, blindSpot)
 	}
 	return list

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +80,35 @@ func (d *Dockerd) ID(tb testing.TB, name string) string {
 	c, err := d.client.ContainerInspect(tb.Context(), name)
 	check(tb, err)
 	return c.ID
+}
+
+// PID returns the process number of a container's main process on this machine.
+func (d *Dockerd) PID(tb testing.TB, name string) int {
+	tb.Helper()
+	c, err := d.client.ContainerInspect(tb.Context(), name)
+	check(tb, err)
+	return c.State.Pid
+}
+
+// Path returns where a folder of a running container, be it in memory, is seen from
+// this machine. That needs root.
+func (d *Dockerd) Path(tb testing.TB, name, dir string) string {
+	tb.Helper()
+	return filepath.Join("/proc", fmt.Sprint(d.PID(tb, name)), "root", dir)
+}
+
+// Top counts the processes of a container that have a word in their command line, as
+// docker top shows them; those that have ended have none.
+func (d *Dockerd) Top(tb testing.TB, name, word string) (n int) {
+	tb.Helper()
+	list, err := d.client.ContainerTop(tb.Context(), name, nil)
+	check(tb, err)
+	for _, p := range list.Processes {
+		if slices.Contains(strings.Fields(p[len(p)-1]), word) {
+			n++
+		}
+	}
+	return n
 }
 
 // Pause pauses a container until the test ends or Unpause.

@@ -97,15 +97,19 @@ func (w *Workspace) CloseContext(ctx context.Context) error {
 
 func (v *view) set() ops.Set {
 	f, o := files{v}, v.options
-	return ops.Set{
+	set := ops.Set{
 		Target: ops.Target{
 			Label: o.Label + strings.TrimSuffix(v.opened.Dir, "/"), Backend: o.Backend, OS: v.workspace.welcome.OS, Home: v.workspace.welcome.Home,
 			Dir: v.opened.Dir, Root: v.opened.Root, Weaker: v.opened.Weaker,
 		},
-		Read: f, Write: f, Edit: f, Ls: f, Find: f, Grep: f, Bash: shell{v}, PowerShell: shell{v},
+		Read: f, Write: f, Edit: f, Ls: f, Find: f, Grep: f,
 		Mutations: v.workspace.mutations,
 		At:        v.at,
 	}
+	if !v.opened.NoCommands {
+		set.Bash, set.PowerShell = shell{v}, shell{v}
+	}
+	return set
 }
 
 // atTimeout bounds the opening of another folder.

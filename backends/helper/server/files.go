@@ -226,5 +226,7 @@ func (s *session) open(ctx context.Context, dir, root string) (*wire.OpenReply, 
 }
 
 func reply(i int, set ops.Set) *wire.OpenReply {
-	return &wire.OpenReply{View: uint32(i) + 1, Dir: set.Target.Dir, Root: set.Target.Root, Weaker: set.Target.Weaker} //nolint:gosec // few
+	return &wire.OpenReply{
+		View: uint32(i) + 1, Dir: set.Target.Dir, Root: set.Target.Root, Weaker: set.Target.Weaker, NoCommands: set.Bash == nil, //nolint:gosec // few
+	}
 }

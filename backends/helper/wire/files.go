@@ -21,6 +21,8 @@ type OpenReply struct {
 	View      uint32
 	Dir, Root string // canonical
 	Weaker    []string
+	// NoCommands says that no shell is there, so that no command can be given.
+	NoCommands bool
 }
 
 func (m *OpenReply) fields(c *codec) {
@@ -28,6 +30,7 @@ func (m *OpenReply) fields(c *codec) {
 	c.string(&m.Dir)
 	c.string(&m.Root)
 	c.strings(&m.Weaker)
+	c.bool(&m.NoCommands)
 }
 
 // PathRequest asks about a path.

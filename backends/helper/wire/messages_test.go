@@ -28,7 +28,7 @@ func messages() []Message {
 		&Upload{1, 1 << 40},
 		&Part{1, 1 << 40, []byte("data")},
 		&OpenRequest{"~/a", "/"},
-		&OpenReply{1, "/a", "/", []string{"weak", ""}},
+		&OpenReply{1, "/a", "/", []string{"weak", ""}, true},
 		&PathRequest{1, "/a b\x00c"},
 		&PathReply{"/x"},
 		&ReadRequest{1, "/a", 2, 3, 4, &version},
