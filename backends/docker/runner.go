@@ -218,7 +218,7 @@ func (c *call) conclude(ctx context.Context, code int, begin string) (posix.Stat
 	if begin == "" {
 		c.keepInput.Store(true)
 	}
-	if err := c.startFailure(code, begin); err != nil {
+	if err := c.startFailure(ctx, code, begin); err != nil {
 		return posix.Status{}, err
 	}
 	if gone := c.look(ctx, c.started); gone != nil {
@@ -251,7 +251,7 @@ func (c *call) inspect(ctx context.Context) (execState, error) {
 // startFailure recognises a process that could not be started; its only trace
 // is the exit code 126 or 127 with the daemon's text as the output. The output
 // of a process of ours begins with a mark.
-func (r *runner) startFailure(code int, output string) error {
+func (r *runner) startFailure(ctx context.Context, code int, output string) error {
 	daemons := false
 	for _, begin := range []string{"OCI runtime exec failed", "unable to find user ", "unable to find group "} {
 		daemons = daemons || strings.HasPrefix(output, begin)
@@ -268,6 +268,9 @@ func (r *runner) startFailure(code int, output string) error {
 	}
 	if kind == ops.KindNoShell {
 		return r.fault(kind, nil, "there is no usable shell in container %s, and a workspace needs one: %s", r.target.name, text)
+	}
+	if n, limit, full := r.crowded(ctx); full {
+		return r.fault(kind, nil, "a command can't be started in container %s, which has %d processes and a limit of %d: end some of them, or raise the limit by docker update --pids-limit", r.target.name, n, limit)
 	}
 	return r.fault(kind, nil, "a command can't be started in container %s: %s", r.target.name, text)
 }

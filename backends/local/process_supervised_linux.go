@@ -33,6 +33,8 @@ func (w *Workspace) startSupervised(ctx context.Context, l *launch) (process, er
 		case err == nil:
 			return s, nil
 		case errors.Is(err, errUntold) && !fresh:
+		case (errors.Is(err, errUntold) || errors.Is(err, errDeserted)) && fresh && noRoom():
+			return nil, fmt.Errorf("the supervisor ended: %w", syscall.EAGAIN)
 		case errors.Is(err, errUntold), errors.Is(err, errDeserted) && fresh:
 			return nil, noSupervisor(w.options, notOne, err)
 		case errors.Is(err, errDeserted):
