@@ -62,7 +62,9 @@ func TestDKX11EndpointOrder(t *testing.T) {
 func TestDKX11EndpointsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
+	writeContext(t, filepath.Join(home, ".docker"), "blind", `tcp://127.0.0.1:2376","SkipTLSVerify":true,"x":"`, false)
 	for name, o := range map[string]Options{
+		"authority":      {Getenv: func(n string) string { return map[string]string{"DOCKER_CONTEXT": "blind"}[n] }, Home: home},
 		"ssh://u@h":      {Host: "ssh://u@h"},
 		"gone":           {Getenv: func(n string) string { return map[string]string{"DOCKER_CONTEXT": "gone"}[n] }, Home: home},
 		"carrier-pigeon": {Host: "carrier-pigeon://x"},

@@ -25,6 +25,8 @@ type fake struct {
 	look   func(n int, name string) (status int, body string) // n counts from 1
 	start  func(conn net.Conn)                                // nil: never answers
 	code   func(n int) string                                 // body of the exec's description
+	put    func(body []byte)                                  // takes an archive
+	get    []byte                                             // an archive
 
 	mu    sync.Mutex
 	looks int
@@ -69,6 +71,12 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, "containers/") && strings.HasSuffix(path, "/exec"):
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, `{"Id":"e1"}`)
+	case strings.HasSuffix(path, "/archive") && r.Method == http.MethodPut:
+		body, _ := io.ReadAll(r.Body)
+		f.put(body)
+	case strings.HasSuffix(path, "/archive"):
+		w.Header().Set("X-Docker-Container-Path-Stat", "e30=") // an empty object
+		_, _ = w.Write(f.get)
 	case path == "exec/e1/json":
 		f.codes++
 		_, _ = io.WriteString(w, f.code(f.codes))
