@@ -51,6 +51,7 @@ type core struct {
 	spillDir   string
 	spills     map[string]ops.FileID // by path
 	background bool                  // a finished command left processes behind
+	lost       bool                  // a command may go on whose connection was lost
 	closed     bool
 }
 

@@ -52,8 +52,9 @@ func (e *Engine) end(ctx context.Context, marker, group string, grace time.Durat
 	return report, nil
 }
 
-// Close ends what finished commands of this connection left in the background
-// and removes the spill files. Engines from At share all this: close the last
+// Close ends what finished commands of this connection left in the background, and
+// commands that were lost with a connection if the target answers again, and removes
+// the spill files. Engines from At share all this: close the last
 // one only. Close is idempotent.
 func (e *Engine) Close(ctx context.Context) error {
 	c := e.core
@@ -63,13 +64,16 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil
 	}
 	c.closed = true
-	background, dir := c.background, c.spillDir
+	background, lost, dir := c.background, c.lost, c.spillDir
 	c.spills = map[string]ops.FileID{}
 	c.mu.Unlock()
-	if !background && dir == "" {
+	if !background && !lost && dir == "" {
 		return nil
 	}
 	report, err := e.end(ctx, "PIREMOTE_SESSION="+c.session, "", ops.DefaultGrace, dir, nil)
+	if !background && dir == "" && ops.KindOf(err) == ops.KindUnavailable {
+		return nil // that the outcome is unknown was said
+	}
 	if err != nil {
 		return err
 	}

@@ -172,6 +172,9 @@ func (r *running) lost(ctx context.Context) error {
 	}
 	msg := r.e.label + ": no exit status received: the shell above the command ended"
 	if err != nil && ops.KindOf(err) != ops.KindNoStatus {
+		r.e.core.mu.Lock()
+		r.e.core.lost = true
+		r.e.core.mu.Unlock()
 		return err
 	}
 	if killErr := r.endTree(ctx); killErr != nil {
