@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,14 +96,14 @@ func (d *Dockerd) Path(tb testing.TB, name, dir string) string {
 	return filepath.Join("/proc", fmt.Sprint(d.PID(tb, name)), "root", dir)
 }
 
-// Top counts the processes of a container that have a word in their command line, as
-// docker top shows them; those that have ended have none.
+// Top counts the processes of a container whose command line ends in a word, as docker
+// top shows them; those that have ended have none.
 func (d *Dockerd) Top(tb testing.TB, name, word string) (n int) {
 	tb.Helper()
 	list, err := d.client.ContainerTop(tb.Context(), name, nil)
 	check(tb, err)
 	for _, p := range list.Processes {
-		if slices.Contains(strings.Fields(p[len(p)-1]), word) {
+		if strings.HasSuffix(p[len(p)-1], " "+word) {
 			n++
 		}
 	}
