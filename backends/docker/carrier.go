@@ -49,18 +49,19 @@ func (s starter) Put(ctx context.Context, dir, name string, program []byte) erro
 	return &install.CannotRunError{Reason: reason, Err: err}
 }
 
-// pack makes an archive, to be unpacked in "/", of a folder with one file.
+// pack makes an archive, to be unpacked in "/", of a folder with one file; of the
+// file alone, to be unpacked in its folder, where none is named.
 func pack(dir, name string, program []byte) (io.Reader, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	dir = strings.Trim(dir, "/") + "/"
-	for _, h := range []*tar.Header{
-		{Typeflag: tar.TypeDir, Name: dir, Mode: carriedFolder},
-		{Typeflag: tar.TypeReg, Name: dir + name, Mode: carriedFile, Size: int64(len(program))},
-	} {
-		if err := w.WriteHeader(h); err != nil {
+	if dir = strings.Trim(dir, "/"); dir != "" {
+		dir += "/"
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: carriedFolder}); err != nil {
 			return nil, err
 		}
+	}
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: dir + name, Mode: carriedFile, Size: int64(len(program))}); err != nil {
+		return nil, err
 	}
 	if _, err := w.Write(program); err != nil {
 		return nil, err

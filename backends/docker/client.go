@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/client"
 )
 
@@ -22,13 +27,21 @@ import (
 type daemon interface {
 	execs
 	archives
+	containers
+	facts
+	// Renew gives up the connections that no call uses: they may be dead.
+	Renew()
+	Close() error
+}
+
+// facts are what a daemon tells of itself and of containers.
+type facts interface {
 	// Inspect describes a container by name or id.
 	Inspect(ctx context.Context, name string) (state, error)
 	// Version names the daemon's version and that of the API in use.
 	Version(ctx context.Context) (daemonVersion, error)
-	// Renew gives up the connections that no call uses: they may be dead.
-	Renew()
-	Close() error
+	// Limits says what the daemon can enforce.
+	Limits(ctx context.Context) (limits, error)
 }
 
 // execs are a daemon's processes in containers.
@@ -49,6 +62,67 @@ type archives interface {
 	CopyIn(ctx context.Context, id, dir string, archive io.Reader) error
 	// CopyOut returns a file of a container as an archive, to be closed.
 	CopyOut(ctx context.Context, id, file string) (io.ReadCloser, error)
+}
+
+// images are what containers are made from.
+type images interface {
+	// Image returns the folders of an image that are volumes of each container; one
+	// that is not there is an error that notFound knows.
+	Image(ctx context.Context, ref string) (volumes []string, err error)
+	// Pull fetches an image and tells of its progress, a line at a time.
+	Pull(ctx context.Context, ref string, progress func(string)) error
+}
+
+// containers are a daemon's means to make and remove containers.
+type containers interface {
+	images
+	// Create makes a container that does not run yet.
+	Create(ctx context.Context, s spec) (id string, err error)
+	// Lend makes a container that has the volumes of another one and never runs. Its root
+	// file system can be written, and so can all of these by CopyIn.
+	Lend(ctx context.Context, s spec, from string) (id string, err error)
+	// Start starts a container.
+	Start(ctx context.Context, id string) error
+	// Remove ends and removes a container, and the volumes that have no name and that no
+	// other one uses. One that is being removed is none.
+	Remove(ctx context.Context, id string) error
+	// List describes the containers that have a label, those that do not run too.
+	List(ctx context.Context, label string) ([]listed, error)
+}
+
+// spec is a container to be made. What it does not name is as strict as can be.
+type spec struct {
+	Name, Image string
+	Entrypoint  []string
+	Env         []string
+	Labels      map[string]string
+	Network     string
+	Memory      int64 // bytes, swap included; 0 means no limit, as below
+	CPUs        float64
+	Pids        int64
+	Tmpfs       map[string]string // options by folder
+	Binds       []bind
+	Volumes     []string // folders that this container alone has
+	Keep        bool     // it stays when it has ended
+}
+
+// bind is a folder of the daemon's machine in a container.
+type bind struct {
+	Source, Target string
+	ReadOnly       bool
+}
+
+// listed is a container in a list.
+type listed struct {
+	ID, Name string
+	Running  bool
+	Labels   map[string]string
+}
+
+// limits are what a daemon can enforce.
+type limits struct {
+	Memory, Swap, CPU, Pids, Seccomp bool
+	Processors                       int // of its machine
 }
 
 // state describes a container.
@@ -219,6 +293,128 @@ func (l *library) CopyOut(ctx context.Context, id, file string) (io.ReadCloser, 
 	}
 	r, _, err := l.CopyFromContainer(ctx, id, file)
 	return r, err
+}
+
+// Image implements daemon.
+func (l *library) Image(ctx context.Context, ref string) ([]string, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return nil, err
+	}
+	i, err := l.ImageInspect(ctx, ref)
+	if err != nil || i.Config == nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(i.Config.Volumes)), nil
+}
+
+// Pull implements daemon. The daemon reports its failures within the progress.
+func (l *library) Pull(ctx context.Context, ref string, progress func(string)) error {
+	if err := l.negotiate(ctx); err != nil {
+		return err
+	}
+	r, err := l.ImagePull(ctx, ref, image.PullOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	for lines := json.NewDecoder(r); ; {
+		var line struct {
+			ID, Status string
+			Error      string
+		}
+		switch err := lines.Decode(&line); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case line.Error != "":
+			return errors.New(line.Error)
+		}
+		progress(strings.TrimSpace(line.ID + " " + line.Status))
+	}
+}
+
+// Create implements daemon: no capability, no new privilege, a root file system
+// that can't be written, no shared memory, no log, no check of health.
+func (l *library) Create(ctx context.Context, s spec) (string, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return "", err
+	}
+	host := &container.HostConfig{
+		AutoRemove: !s.Keep, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
+		NetworkMode: container.NetworkMode(s.Network), IpcMode: container.IPCModeNone, LogConfig: container.LogConfig{Type: "none"},
+		Tmpfs: s.Tmpfs, Resources: container.Resources{Memory: s.Memory, MemorySwap: s.Memory, NanoCPUs: int64(s.CPUs * 1e9)},
+	}
+	if s.Pids > 0 {
+		host.PidsLimit = &s.Pids
+	}
+	for _, b := range s.Binds {
+		host.Mounts = append(host.Mounts, mount.Mount{
+			Type: mount.TypeBind, Source: b.Source, Target: b.Target, ReadOnly: b.ReadOnly,
+			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate},
+		})
+	}
+	for _, v := range s.Volumes {
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: v})
+	}
+	c, err := l.ContainerCreate(ctx, &container.Config{
+		Image: s.Image, Entrypoint: s.Entrypoint, Cmd: []string{}, User: "0:0", Env: s.Env, Labels: s.Labels, WorkingDir: "/",
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, StopSignal: "SIGTERM",
+	}, host, nil, nil, s.Name)
+	return c.ID, err
+}
+
+// Lend implements daemon.
+func (l *library) Lend(ctx context.Context, s spec, from string) (string, error) {
+	c, err := l.ContainerCreate(ctx, &container.Config{Image: s.Image, Entrypoint: s.Entrypoint, Cmd: []string{}, Labels: s.Labels},
+		&container.HostConfig{NetworkMode: "none", VolumesFrom: []string{from}}, nil, nil, s.Name)
+	return c.ID, err
+}
+
+// Start implements daemon.
+func (l *library) Start(ctx context.Context, id string) error {
+	return l.ContainerStart(ctx, id, container.StartOptions{})
+}
+
+// Remove implements daemon.
+func (l *library) Remove(ctx context.Context, id string) error {
+	if err := l.negotiate(ctx); err != nil {
+		return err
+	}
+	err := l.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	if notFound(err) || errdefs.IsConflict(err) && strings.Contains(err.Error(), "already in progress") {
+		return nil
+	}
+	return err
+}
+
+// List implements daemon.
+func (l *library) List(ctx context.Context, label string) ([]listed, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return nil, err
+	}
+	found, err := l.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	var list []listed
+	for _, c := range found {
+		one := listed{ID: c.ID, Running: c.State == container.StateRunning, Labels: c.Labels}
+		if len(c.Names) > 0 {
+			one.Name = strings.TrimPrefix(c.Names[0], "/")
+		}
+		list = append(list, one)
+	}
+	return list, err
+}
+
+// Limits implements daemon.
+func (l *library) Limits(ctx context.Context) (limits, error) {
+	if err := l.negotiate(ctx); err != nil {
+		return limits{}, err
+	}
+	i, err := l.Info(ctx)
+	return limits{
+		Memory: i.MemoryLimit, Swap: i.SwapLimit, CPU: i.CPUCfsQuota, Pids: i.PidsLimit, Processors: i.NCPU,
+		Seccomp: slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=seccomp") }),
+	}, err
 }
 
 func (l *library) path(exec, action string) string {

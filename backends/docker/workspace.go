@@ -48,23 +48,31 @@ func reach(ctx context.Context, o Options) (*runner, state, error) {
 	if o.Container == "" {
 		return nil, state{}, refuse(endpoint{}, "no container is named: write docker://CONTAINER/path")
 	}
-	e, err := resolveEndpoint(o)
+	r, err := newRunner(o, o.Container)
 	if err != nil {
 		return nil, state{}, err
-	}
-	d, err := connect(e)
-	if err != nil {
-		return nil, state{}, refuse(e, "the Docker endpoint %s is not usable: %v", e, err)
-	}
-	r := &runner{
-		daemon: d, user: o.User, env: o.Env, timeout: o.Timeout, notice: o.Notice,
-		target: target{endpoint: e, name: o.Container, label: "docker://" + o.Container},
 	}
 	if err := r.open(ctx); err != nil {
 		return r, state{}, err
 	}
 	s, err := r.find(ctx, o.Container)
 	return r, s, err
+}
+
+// newRunner prepares a client of the daemon for a container that is not known yet.
+func newRunner(o Options, name string) (*runner, error) {
+	e, err := resolveEndpoint(o)
+	if err != nil {
+		return nil, err
+	}
+	d, err := connect(e)
+	if err != nil {
+		return nil, refuse(e, "the Docker endpoint %s is not usable: %v", e, err)
+	}
+	return &runner{
+		daemon: d, user: o.User, env: o.Env, timeout: o.Timeout, notice: o.Notice,
+		target: target{endpoint: e, name: name, label: "docker://" + name},
+	}, nil
 }
 
 func open(ctx context.Context, o Options, r *runner, s state) (*Workspace, error) {

@@ -18,6 +18,9 @@ const (
 	Reside = "reside"
 	// Supervise watches over one command after another; see package supervisor.
 	Supervise = "supervise"
+	// Guard is the main process of a container that has nothing else to do: it reaps
+	// what has no parent any more, and ends after the seconds that are its argument.
+	Guard = "guard"
 	// Version prints VersionLine and nothing else.
 	Version = "version"
 )

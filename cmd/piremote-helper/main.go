@@ -31,6 +31,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return serve(word, stderr)
 	case helper.Sessions, helper.Collect:
 		return sessions(word, stdout, stderr)
+	case helper.Guard:
+		return guard(args[1:], stderr)
 	case helper.Version:
 		_, _ = fmt.Fprintln(stdout, helper.VersionLine(runtime.GOOS, runtime.GOARCH)) // nobody may be listening
 		return 0

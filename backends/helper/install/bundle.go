@@ -76,8 +76,8 @@ func (p Program) damaged(err error) error {
 	return fmt.Errorf("the helper for %s/%s in this piremote is damaged: %w", p.OS, p.Arch, err)
 }
 
-// name is that of the program's file, wherever it is put.
-func (p Program) name() string { return "helper-" + p.Hash }
+// Name is that of the program's file, wherever it is put.
+func (p Program) Name() string { return "helper-" + p.Hash }
 
 // Extracted is a program in a folder of this machine that stays there until it is
 // closed, or this process ends.

@@ -31,8 +31,8 @@ func startCarried(ctx context.Context, c Carrier, b Bundle, o Options, report *R
 	}
 	// Another client may replace the file at the same moment. Then the second
 	// attempt has one of its own.
-	own := p.name() + "-" + newMarker().String()
-	for _, name := range []string{p.name(), own} {
+	own := p.Name() + "-" + newMarker().String()
+	for _, name := range []string{p.Name(), own} {
 		var file string
 		if file, err = carry(ctx, c, p, name, report); err == nil {
 			report.Execs++

@@ -45,7 +45,7 @@ func (b Bundle) Extract(dir string) (*Extracted, error) {
 		return nil, err
 	}
 	defer func() { _ = folder.Close() }() // it was only looked into
-	name := p.name()
+	name := p.Name()
 	file := filepath.Join(dir, name)
 	var held *os.File
 	for try := 1; ; try++ {

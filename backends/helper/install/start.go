@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -19,6 +20,10 @@ type Options struct {
 	// Word is the first argument of the helper, a word of letters; empty means
 	// helper.Serve.
 	Word string
+	// Path is the program, for the target's system and of this bundle, where the
+	// caller has put it and nobody else can change it. It is started as it is. Empty
+	// means that it is looked for, and carried if it is not there.
+	Path string
 }
 
 // Report tells how a helper was started.
@@ -55,6 +60,10 @@ func Start(ctx context.Context, e Exec, b Bundle, o Options) (*Stream, Report, e
 		o.Word = helper.Serve
 	}
 	var report Report
+	if o.Path != "" {
+		s, err := startPlaced(ctx, e, b, o, &report)
+		return s, report, o.transport(err)
+	}
 	if len(b.programs) == 0 {
 		absent := &AbsentError{}
 		return nil, report, o.transport(&CannotRunError{Reason: absent.Error(), Err: absent})
@@ -67,6 +76,21 @@ func Start(ctx context.Context, e Exec, b Bundle, o Options) (*Stream, Report, e
 		}
 	}
 	return s, report, o.transport(err)
+}
+
+// startPlaced starts the program where it is. Its name says which one it is.
+func startPlaced(ctx context.Context, e Exec, b Bundle, o Options, report *Report) (*Stream, error) {
+	report.Path, report.Execs = o.Path, 1
+	for _, p := range b.programs {
+		if p.Name() == path.Base(o.Path) {
+			report.OS, report.Arch, report.Hash = p.OS, p.Arch, p.Hash
+		}
+	}
+	p, err := e.Exec(ctx, []string{o.Path, o.Word, newMarker().String()})
+	if err != nil {
+		return nil, noShell(err)
+	}
+	return &Stream{Process: p, reader: bufio.NewReader(p)}, nil
 }
 
 // Stream is a running helper: what is written is its standard input, what is read

@@ -21,6 +21,8 @@ type Options struct {
 	Policy helper.Policy
 	Bundle install.Bundle
 	Exec   install.Exec
+	// Path is the program where the caller has put it; see install.Options.
+	Path string
 	// Target names the target in errors, such as ssh://host:22.
 	Target string
 	// Client is all that a client needs but its Dial.
@@ -44,7 +46,7 @@ func Open(ctx context.Context, o Options) (w *Workspace, reason string, err erro
 	}
 	w = &Workspace{options: o}
 	o.Client.Dial = func(ctx context.Context) (io.ReadWriteCloser, error) {
-		s, r, err := install.Start(ctx, o.Exec, o.Bundle, install.Options{Target: o.Target})
+		s, r, err := install.Start(ctx, o.Exec, o.Bundle, install.Options{Target: o.Target, Path: o.Path})
 		w.add(r, err)
 		if err != nil {
 			return nil, err
@@ -81,7 +83,7 @@ func (w *Workspace) Inventory(ctx context.Context, collect bool) (Inventory, err
 	if collect {
 		word = helper.Collect
 	}
-	s, _, err := install.Start(ctx, w.options.Exec, w.options.Bundle, install.Options{Target: w.options.Target, Word: word})
+	s, _, err := install.Start(ctx, w.options.Exec, w.options.Bundle, install.Options{Target: w.options.Target, Path: w.options.Path, Word: word})
 	if err != nil {
 		return Inventory{}, err
 	}

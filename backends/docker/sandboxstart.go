@@ -1,0 +1,222 @@
+package docker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/client"
+	"github.com/piremote/piremote/backends/helper/install"
+	"github.com/piremote/piremote/backends/helper/remote"
+	"github.com/piremote/piremote/tools/ops"
+)
+
+// makeLimit bounds the making and the starting of a container: where layers are copied
+// that takes time.
+const makeLimit = 2 * time.Minute
+
+// image pulls the image if it is not there, and returns which of its folders would be
+// volumes that can be written.
+func (s *Sandbox) image(ctx context.Context, o SandboxOptions) ([]string, error) {
+	r := s.runner
+	look := func() ([]string, error) {
+		bounded, cancel := context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+		return r.daemon.Image(bounded, o.Image)
+	}
+	volumes, err := look()
+	if notFound(err) {
+		if err := s.pull(ctx, o); err != nil {
+			return nil, err
+		}
+		volumes, err = look()
+	}
+	if err != nil {
+		return nil, r.explain(ctx, err, "look for the image "+o.Image)
+	}
+	return volumes, nil
+}
+
+// pull fetches the image, and tells of each step of it once.
+func (s *Sandbox) pull(ctx context.Context, o SandboxOptions) error {
+	tell := s.runner.notice
+	if tell == nil {
+		tell = func(string) {}
+	}
+	tell("The image " + o.Image + " is not there and is pulled.")
+	last := ""
+	err := s.runner.daemon.Pull(ctx, o.Image, func(line string) {
+		if line != last {
+			tell("pulling " + o.Image + ": " + line)
+		}
+		last = line
+	})
+	if err == nil || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return s.runner.fault(ops.KindUnavailable, err, "the image %s is not at the daemon %s and can't be pulled: %v; docker images lists those that are",
+		o.Image, s.runner.target.endpoint, err)
+}
+
+// notHereError says that the daemon can't mount a folder of this machine.
+type notHereError struct{ reason string }
+
+func (e *notHereError) Error() string { return e.reason }
+
+// start makes the container, puts in it what it needs, and opens the workspace.
+func (s *Sandbox) start(ctx context.Context, o SandboxOptions, copied string, volumes []string) error {
+	r := s.runner
+	bounded, cancel := context.WithTimeout(ctx, makeLimit)
+	defer cancel()
+	program, err := s.program(bounded, o)
+	if err != nil {
+		return err
+	}
+	spec, err := o.spec(r.target.name, r.user, copied, program.Name(), volumes)
+	if err != nil {
+		return err
+	}
+	id, err := r.daemon.Create(bounded, spec)
+	if err != nil {
+		if copied == "" && strings.Contains(err.Error(), o.Folder) {
+			return &notHereError{fmt.Sprintf("the daemon at %s can't mount it (%v)", r.target.endpoint, err)}
+		}
+		return s.cannot(ctx, err, "make")
+	}
+	r.target.id = id
+	if err := s.fill(bounded, spec, program); err != nil {
+		return err
+	}
+	if copied != "" {
+		if err := s.copyFolder(bounded, o, spec); err != nil {
+			return err
+		}
+	}
+	if err := r.daemon.Start(bounded, id); err != nil {
+		return s.cannot(ctx, err, "start")
+	}
+	if _, err := r.find(bounded, id); err != nil {
+		return err
+	}
+	err = s.attach(bounded, o, path.Join(sandboxHelper, program.Name()))
+	switch {
+	case copied == "" && err != nil && strings.HasSuffix(err.Error(), "permission denied"): // the engine's words
+		return s.mayNotRead(o, err)
+	case copied == "" && err == nil:
+		return s.prove(ctx, o)
+	}
+	return err
+}
+
+func (s *Sandbox) mayNotRead(o SandboxOptions, err error) error {
+	return s.runner.fault(ops.KindUnavailable, err, "%s may not read %s: name an account that may by --user, or work on a copy by --copy", s.runner.user, o.Folder)
+}
+
+// program is the helper for the daemon's machine.
+func (s *Sandbox) program(ctx context.Context, o SandboxOptions) (install.Program, error) {
+	goos, arch, err := starter{s.runner}.Machine(ctx)
+	if err != nil {
+		return install.Program{}, err
+	}
+	p, err := o.Helpers.Find(goos, arch)
+	if err != nil {
+		return p, s.runner.fault(ops.KindUnavailable, err, "a sandbox needs the helper: %v", err)
+	}
+	return p, nil
+}
+
+// cannot is the error of a container that can't be made or started. There is none to be
+// looked at then.
+func (s *Sandbox) cannot(ctx context.Context, err error, do string) error {
+	r := s.runner
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s did not %s a sandbox within %v", r.target.endpoint, do, makeLimit)
+	case unreachable(err):
+		return r.refused(ctx, err, do+" a sandbox")
+	}
+	return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s can't %s a sandbox: %v", r.target.endpoint, do, err)
+}
+
+// fill puts the helper into the container.
+func (s *Sandbox) fill(ctx context.Context, c spec, program install.Program) error {
+	data, err := program.Bytes()
+	if err != nil {
+		return err
+	}
+	archive, err := pack("", program.Name(), data)
+	if err != nil {
+		return err
+	}
+	if err := s.runner.daemon.CopyIn(ctx, s.runner.target.id, sandboxHelper, archive); err != nil {
+		return s.runner.explain(ctx, err, "copy the helper into the sandbox "+c.Name)
+	}
+	return nil
+}
+
+// attach opens the workspace by the helper.
+func (s *Sandbox) attach(ctx context.Context, o SandboxOptions, program string) error {
+	r := s.runner
+	label := "sandbox://" + o.Image + o.Dir
+	r.target.label = label
+	root := o.Root
+	if root == "" {
+		root = o.Dir
+	}
+	h, _, err := remote.Open(ctx, remote.Options{
+		Policy: helper.Require, Bundle: o.Helpers, Exec: starter{r}, Path: program, Target: label,
+		Client: client.Options{
+			Label: label, Backend: "docker", Dir: o.Dir, Root: root, Keepalive: o.Keepalive, KeepaliveCount: o.KeepaliveCount,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.Workspace = &Workspace{daemon: r.daemon, set: h.Set(), close: h.CloseContext, helper: h}
+	return nil
+}
+
+// prove makes sure that the mounted folder is this machine's: what is written here in
+// a file of a new name is read there. It also looks whether commands may write there.
+func (s *Sandbox) prove(ctx context.Context, o SandboxOptions) error {
+	f, err := os.CreateTemp(o.Folder, ".piremote-proof-*")
+	if err != nil {
+		return &notHereError{fmt.Sprintf("it can't be proven to be the one that is mounted: %v", err)}
+	}
+	name := filepath.Base(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // it has served
+	nonce := rand.Text()
+	_, err = f.WriteString(nonce)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return &notHereError{fmt.Sprintf("it can't be proven to be the one that is mounted: %v", err)}
+	}
+	seen, err := s.Set().Read.ReadFile(ctx, path.Join(o.Dir, name), 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && string(seen) != nonce:
+		return &notHereError{fmt.Sprintf("the daemon at %s is on another machine, where %s is another folder", s.runner.target.endpoint, o.Folder)}
+	case errors.Is(err, fs.ErrPermission):
+		return s.mayNotRead(o, err)
+	case err != nil:
+		return err
+	}
+	back := name + "-back"
+	_, err = s.Set().Write.WriteFile(ctx, path.Join(o.Dir, back), nil)
+	_ = os.Remove(filepath.Join(o.Folder, back)) // it has served, if it is there
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, ops.ErrReadOnly) {
+		if s.runner.notice != nil {
+			s.runner.notice(fmt.Sprintf("Commands run as %s, who can't write to %s.", s.runner.user, o.Folder))
+		}
+		err = nil
+	}
+	return err
+}
