@@ -24,7 +24,7 @@ type Config struct {
 // Workspace is a named place where effects happen.
 type Workspace struct {
 	Name    string `mapstructure:"name"`
-	Backend string `mapstructure:"backend"` // local, ssh or docker
+	Backend string `mapstructure:"backend"` // local, ssh, docker or sandbox
 	// Path is the working folder on the target.
 	Path string `mapstructure:"path"`
 	// Root is the confinement root on the target; empty means Path.
@@ -32,7 +32,7 @@ type Workspace struct {
 
 	// For ssh.
 	Host          string   `mapstructure:"host"` // a host name or an alias of ssh_config
-	User          string   `mapstructure:"user"` // for docker: the user of commands
+	User          string   `mapstructure:"user"` // for docker and sandbox: the user of commands
 	Port          int      `mapstructure:"port"`
 	IdentityFiles []string `mapstructure:"identity_files"`
 	KnownHosts    []string `mapstructure:"known_hosts"`
@@ -41,9 +41,25 @@ type Workspace struct {
 	// that of the configuration.
 	Helper string `mapstructure:"helper"`
 
-	// For docker.
+	// For docker; Endpoint for sandbox too.
 	Container string `mapstructure:"container"`
 	Endpoint  string `mapstructure:"endpoint"` // the daemon; empty means DOCKER_HOST or the CLI's context
+
+	Sandbox Sandbox `mapstructure:"sandbox"`
+}
+
+// Sandbox describes a fresh container. What is empty or zero has a default.
+type Sandbox struct {
+	Image   string   `mapstructure:"image"`
+	Folder  string   `mapstructure:"folder"`  // of this machine; empty means the current one
+	Copy    bool     `mapstructure:"copy"`    // works on a copy of the folder
+	Network string   `mapstructure:"network"` // none, bridge or a name
+	Memory  string   `mapstructure:"memory"`  // such as 512m or 2g, or none
+	CPUs    float64  `mapstructure:"cpus"`    // less than zero: no limit
+	Pids    int64    `mapstructure:"pids"`    // as above
+	Mounts  []string `mapstructure:"mounts"`  // host:container[:ro] or tmpfs:container
+	Env     []string `mapstructure:"env"`     // NAME=value
+	Keep    bool     `mapstructure:"keep"`    // the container outlives the session
 }
 
 // Provider is a model provider.

@@ -217,8 +217,12 @@ func (w Workspace) check(key string) error {
 		if w.Container == "" {
 			return &Error{Key: key + ".container", Msg: "is missing: a docker workspace has a container"}
 		}
+	case "sandbox":
+		if w.Sandbox.Image == "" {
+			return &Error{Key: key + ".sandbox.image", Msg: "is missing: a sandbox workspace has an image"}
+		}
 	default:
-		return &Error{Key: key + ".backend", Msg: fmt.Sprintf("%q is none of local, ssh, docker", w.Backend)}
+		return &Error{Key: key + ".backend", Msg: fmt.Sprintf("%q is none of local, ssh, docker, sandbox", w.Backend)}
 	}
 	return nil
 }

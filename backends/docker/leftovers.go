@@ -30,6 +30,9 @@ func Collect(ctx context.Context, o Options, stateDir string) ([]Leftover, error
 		return nil, err
 	}
 	defer func() { _ = r.daemon.Close() }() // only a client
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
 	bounded, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	found, err := r.daemon.List(bounded, labelSandbox)

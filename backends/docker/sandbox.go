@@ -81,6 +81,9 @@ func OpenSandbox(ctx context.Context, o SandboxOptions) (*Sandbox, error) {
 
 func (s *Sandbox) open(ctx context.Context, o SandboxOptions) error {
 	r := s.runner
+	if err := r.open(ctx); err != nil {
+		return err
+	}
 	if o.StateDir != "" && !o.Keep {
 		release, err := claim(o.StateDir, o.token, r.target.endpoint.Host)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 )
 
@@ -108,6 +109,16 @@ func (d *Dockerd) Top(tb testing.TB, name, word string) (n int) {
 		}
 	}
 	return n
+}
+
+// Exists reports whether there is a container.
+func (d *Dockerd) Exists(tb testing.TB, name string) bool {
+	tb.Helper()
+	_, err := d.client.ContainerInspect(tb.Context(), name)
+	if err != nil && !errdefs.IsNotFound(err) {
+		tb.Fatal(err)
+	}
+	return err == nil
 }
 
 // Pause pauses a container until the test ends or Unpause.

@@ -24,7 +24,7 @@ func (a *app) doctor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	described, err := wire.Parse(cfg.Workspace, cfg.Workspaces)
+	described, err := a.described(cfg)
 	if err != nil {
 		return err
 	}

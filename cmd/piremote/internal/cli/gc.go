@@ -19,18 +19,39 @@ func (a *app) gcCommand() *cobra.Command {
 	}
 }
 
-// gc ends the sessions on a target that nobody attends, and removes the helpers that
-// nobody uses.
+// gc removes sandboxes that lost clients left, ends the sessions on a target that nobody
+// attends, and removes the helpers that nobody uses.
 func (a *app) gc(ctx context.Context) (err error) {
 	cfg, err := a.config()
 	if err != nil {
 		return err
 	}
-	described, err := wire.Parse(cfg.Workspace, cfg.Workspaces)
+	described, err := a.described(cfg)
 	if err != nil {
 		return err
 	}
-	ws, err := wire.Open(ctx, wire.Options{Workspace: described, Config: cfg, Env: a.Env, Notice: a.notice})
+	o := wire.Options{Workspace: described, Config: cfg, Env: a.Env, Notice: a.notice}
+	sandboxes, err := wire.CollectSandboxes(ctx, o)
+	removed := 0
+	for _, l := range sandboxes {
+		if l.Removed {
+			removed++
+			a.say("removed the sandbox %s\n", l.Name)
+		}
+	}
+	switch {
+	case err != nil && described.Backend == "sandbox":
+		return err
+	case err != nil:
+		a.notice("Sandboxes could not be looked for: " + err.Error())
+	}
+	if described.Backend == "sandbox" || len(sandboxes) > 0 {
+		a.say("%s, %d are in use or kept\n", plural(removed, "sandbox was removed", "sandboxes were removed"), len(sandboxes)-removed)
+	}
+	if described.Backend == "sandbox" {
+		return nil // nothing else outlives its client there
+	}
+	ws, err := wire.Open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -39,6 +60,11 @@ func (a *app) gc(ctx context.Context) (err error) {
 		a.say("Nothing outlives its client here: the helper is not used.\n")
 		return nil
 	}
+	return a.collect(ctx, ws)
+}
+
+// collect ends and removes what is left behind a helper.
+func (a *app) collect(ctx context.Context, ws *wire.Workspace) error {
 	found, err := ws.Remote.Inventory(ctx, true)
 	if err != nil {
 		return err

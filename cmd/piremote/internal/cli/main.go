@@ -94,6 +94,7 @@ type flags struct {
 	maxCost      float64
 	timeout      string
 	remoteOnly   bool
+	sandbox      sandboxFlags
 }
 
 func (a *app) command() *cobra.Command {
@@ -101,7 +102,7 @@ func (a *app) command() *cobra.Command {
 		Use:   "piremote [flags] [prompt...]",
 		Short: "A coding agent whose mind stays home and whose hands are anywhere",
 		Long: "piremote runs a coding agent here and lets it work in a workspace: a local folder, a folder on an SSH host,\n" +
-			"or a folder in a container. Model keys, conversation and policy never leave this machine.",
+			"a folder in a container, or a fresh container made for it. Model keys, conversation and policy never leave this machine.",
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -115,13 +116,14 @@ func (a *app) command() *cobra.Command {
 		return &usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	f := root.PersistentFlags()
-	f.StringVarP(&a.flags.workspace, "workspace", "w", "", "where effects happen: a folder, ssh://[user@]host[:port]/path, [user@]host:path, docker://container/path, or a configured name")
+	f.StringVarP(&a.flags.workspace, "workspace", "w", "", "where effects happen: a folder, ssh://[user@]host[:port]/path, [user@]host:path, docker://container/path, sandbox://image:tag/path (the image ends with the last part that holds : or @, else with the first), or a configured name")
 	f.StringVar(&a.flags.configFile, "config", "", "configuration file (default: $XDG_CONFIG_HOME/piremote/config.yaml)")
 	f.StringVar(&a.flags.helper, "helper", "", "the program that does the work on hosts and in containers: auto, require or never")
 	f.BoolVar(&a.flags.remoteOnly, "remote-only", false, "refuse any effect on this machine")
 	f.StringSliceVar(&a.flags.tools, "tools", nil, "active tools (default: read,bash,edit,write)")
 	f.StringSliceVar(&a.flags.excludeTools, "exclude-tools", nil, "tools to leave out")
 	f.BoolVar(&a.flags.noTools, "no-tools", false, "no tools at all")
+	a.flags.sandbox.add(f)
 	r := root.Flags()
 	r.BoolVarP(&a.flags.print, "print", "p", false, "print the answer and exit")
 	r.StringVar(&a.flags.mode, "mode", "text", "output: text or json")

@@ -40,12 +40,12 @@ func (a *app) open(ctx context.Context, names []string) (*session, error) {
 	if names, err = a.selectTools(names); err != nil {
 		return nil, err
 	}
-	described, err := wire.Parse(cfg.Workspace, cfg.Workspaces)
+	described, err := a.described(cfg)
 	if err != nil {
 		return nil, err
 	}
-	if a.flags.remoteOnly && described.Backend == "local" {
-		return nil, &usageError{errors.New("--remote-only needs a remote workspace: give -w ssh://host/path or docker://container/path")}
+	if a.flags.remoteOnly && (described.Backend == "local" || described.Backend == "sandbox" && !described.Sandbox.Copy) {
+		return nil, &usageError{errors.New("--remote-only needs a remote workspace: give -w ssh://host/path, docker://container/path, or sandbox://image with --copy")}
 	}
 	ws, err := wire.Open(ctx, wire.Options{
 		Workspace: described, Config: cfg, Tools: names, Env: a.Env,
@@ -59,6 +59,15 @@ func (a *app) open(ctx context.Context, names []string) (*session, error) {
 		return nil, errors.Join(err, ws.Close())
 	}
 	return s, nil
+}
+
+// described is the workspace that the configuration and the flags tell of.
+func (a *app) described(cfg *config.Config) (config.Workspace, error) {
+	w, err := wire.Parse(cfg.Workspace, cfg.Workspaces)
+	if err != nil {
+		return w, err
+	}
+	return a.flags.sandbox.put(w)
 }
 
 func newSession(cfg *config.Config, ws *wire.Workspace, names []string) (*session, error) {

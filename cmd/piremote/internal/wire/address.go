@@ -23,8 +23,8 @@ func (e *AddressError) Error() string {
 
 // Parse turns an address into the description of a workspace. A name from named
 // stands for that workspace; the other forms are a local folder (".", "/path",
-// "local:/path"), "ssh://[user@]host[:port][/path]", "[user@]host:path" and
-// "docker://container[/path]".
+// "local:/path"), "ssh://[user@]host[:port][/path]", "[user@]host:path",
+// "docker://container[/path]" and "sandbox://image[:tag][/path]".
 func Parse(address string, named []config.Workspace) (config.Workspace, error) {
 	for _, w := range named {
 		if w.Name == address {
@@ -37,7 +37,7 @@ func Parse(address string, named []config.Workspace) (config.Workspace, error) {
 	scheme, rest, hasScheme := strings.Cut(address, "://")
 	switch {
 	case address == "":
-		return bad("it is empty; name a folder, ssh://host/path or docker://container/path")
+		return bad("it is empty; name a folder, ssh://host/path, docker://container/path or sandbox://image:tag/path")
 	case hasScheme && scheme == "ssh":
 		return parseSSH(address)
 	case hasScheme && scheme == "docker":
@@ -52,9 +52,13 @@ func Parse(address string, named []config.Workspace) (config.Workspace, error) {
 		}
 		return w, nil
 	case hasScheme && scheme == "sandbox":
-		return bad("fresh containers are not offered yet; start one and use docker://CONTAINER")
+		image, dir := splitImage(rest)
+		if image == "" {
+			return bad("it names no image; write sandbox://IMAGE:TAG/path")
+		}
+		return config.Workspace{Backend: "sandbox", Path: dir, Sandbox: config.Sandbox{Image: image}}, nil
 	case hasScheme:
-		return bad("%s:// is no kind of workspace; the kinds are ssh:// and docker://", scheme)
+		return bad("%s:// is no kind of workspace; the kinds are ssh://, docker:// and sandbox://", scheme)
 	case strings.HasPrefix(address, "local:"):
 		return config.Workspace{Backend: "local", Path: strings.TrimPrefix(address, "local:")}, nil
 	}
@@ -65,6 +69,25 @@ func Parse(address string, named []config.Workspace) (config.Workspace, error) {
 		return bad("no workspace of the configuration has this name; a folder is written ./%s", address)
 	}
 	return config.Workspace{Backend: "local", Path: address}, nil
+}
+
+// splitImage splits "image[:tag][/path]". An image may have slashes too: it ends with
+// the last component that holds a colon or an at sign, else with the first.
+func splitImage(rest string) (image, dir string) {
+	parts := strings.Split(rest, "/")
+	end := 0
+	for i, p := range parts {
+		if strings.ContainsAny(p, ":@") {
+			end = i
+		}
+	}
+	if end+1 < len(parts) {
+		dir = path.Clean("/" + strings.Join(parts[end+1:], "/"))
+	}
+	if dir == "/" {
+		dir = "" // "image/" is the image
+	}
+	return strings.Join(parts[:end+1], "/"), dir
 }
 
 // scpForm splits "host:path" where the colon comes before any slash.

@@ -29,6 +29,14 @@ func TestParse(t *testing.T) {
 		{"host:", config.Workspace{Backend: "ssh", Host: "host"}},
 		{"docker://app", config.Workspace{Backend: "docker", Container: "app"}},
 		{"docker://app/srv/x", config.Workspace{Backend: "docker", Container: "app", Path: "/srv/x"}},
+		{"sandbox://debian", sandboxed("debian", "")},
+		{"sandbox://debian/", sandboxed("debian", "")},
+		{"sandbox://debian/srv/x/", sandboxed("debian", "/srv/x")},
+		{"sandbox://debian:12", sandboxed("debian:12", "")},
+		{"sandbox://debian:12/srv", sandboxed("debian:12", "/srv")},
+		{"sandbox://ghcr.io/a/b:1/srv/x", sandboxed("ghcr.io/a/b:1", "/srv/x")},
+		{"sandbox://localhost:5000/a/b:1", sandboxed("localhost:5000/a/b:1", "")},
+		{"sandbox://a/b@sha256:00/srv", sandboxed("a/b@sha256:00", "/srv")},
 		{"prod", named[0]},
 	} {
 		got, err := Parse(c.address, named)
@@ -40,11 +48,15 @@ func TestParse(t *testing.T) {
 	}
 	for _, address := range []string{
 		"", "ssh://", "ssh://:22/x", "ssh://h:/x", "ssh://h:0/x", "ssh://h:99999", "ssh://a:b@h/", "docker://", "docker:///x",
-		"http://x/y", "sandbox://img", "staging", "ssh://[::1/x", "@:x",
+		"http://x/y", "sandbox://", "sandbox:///x", "staging", "ssh://[::1/x", "@:x",
 	} {
 		var bad *AddressError
 		if got, err := Parse(address, named); !errors.As(err, &bad) {
 			t.Errorf("Parse(%q) = %+v, %v; want an *AddressError", address, got, err)
 		}
 	}
+}
+
+func sandboxed(image, dir string) config.Workspace {
+	return config.Workspace{Backend: "sandbox", Path: dir, Sandbox: config.Sandbox{Image: image}}
 }

@@ -41,6 +41,7 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 		Finding{Name: "folder", OK: true, Detail: t.Dir},
 		Finding{Name: "confinement", OK: t.Root != "", Detail: or(t.Root, "off"), Mend: ifEmpty(t.Root, "file tools reach everything the account can reach")},
 	)
+	findings = append(findings, sandboxFindings(ws)...)
 	findings = append(findings, helperFindings(ctx, ws, o, reason)...)
 	findings = append(findings, shellFindings(ctx, ws.Set)...)
 	for _, weak := range t.Weaker {
@@ -127,7 +128,7 @@ func wayFindings(ctx context.Context, o Options) []Finding {
 func describe(o Options) string {
 	w := o.Workspace
 	parts := []string{w.Backend}
-	for _, p := range []string{w.Host, w.Container, w.Path} {
+	for _, p := range []string{w.Host, w.Container, w.Sandbox.Image, w.Path} {
 		if p != "" {
 			parts = append(parts, p)
 		}

@@ -35,7 +35,9 @@ type Workspace struct {
 	Set ops.Set
 	// Remote is the workspace behind a helper; nil where none is used.
 	Remote *remote.Workspace
-	close  func() error
+	// Sandbox says what the sandbox is that was made for this workspace; nil for others.
+	Sandbox *docker.SandboxReport
+	close   func() error
 }
 
 // Close ends what runs in the background there and the connection.
@@ -61,10 +63,12 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 			return nil, err
 		}
 		return &Workspace{Set: opened.Set(), Remote: opened.Remote(), close: before(done, opened.Close)}, nil
+	case "sandbox":
+		return openSandbox(ctx, o)
 	case "local":
 		return openLocal(ctx, o)
 	default:
-		return nil, fmt.Errorf("workspace %s: backend %q is none of local, ssh, docker", w.Name, w.Backend)
+		return nil, fmt.Errorf("workspace %s: backend %q is none of local, ssh, docker, sandbox", w.Name, w.Backend)
 	}
 }
 
