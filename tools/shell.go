@@ -34,6 +34,7 @@ type ShellDetails struct {
 	Killed     int      `json:"killed,omitempty"`
 	Survivors  []string `json:"survivors,omitempty"`
 	Unverified string   `json:"unverified,omitempty"`
+	Limits     []string `json:"limits,omitempty"` // that processes ran into
 	TotalLines int64    `json:"totalLines"`
 	TotalBytes int64    `json:"totalBytes"`
 	Truncated  bool     `json:"truncated,omitempty"`
@@ -109,7 +110,7 @@ func (t shellTool) execute(ctx context.Context, call tool.Call, p ShellParams, u
 
 	details := ShellDetails{
 		Shell: exit.Shell, Dir: cmd.Dir, Signal: exit.Signal, TimedOut: exit.TimedOut, Background: exit.Background,
-		Killed: exit.Killed, Survivors: exit.Survivors, Unverified: exit.Unverified,
+		Killed: exit.Killed, Survivors: exit.Survivors, Unverified: exit.Unverified, Limits: exit.Limits,
 		TotalLines: snap.TotalLines, TotalBytes: snap.TotalBytes, Truncated: snap.Truncated,
 		DurationMS: time.Since(start).Milliseconds(),
 	}
@@ -205,11 +206,13 @@ func (t shellTool) status(ctx context.Context, cmd ops.Command, exit ops.Exit, e
 	case err != nil:
 		return fileError("run in", cmd.Dir, err)
 	case exit.TimedOut:
-		return fmt.Errorf("Command timed out after %v seconds%s", cmd.Timeout.Seconds(), killText(exit)) //nolint:staticcheck // the sentence that the specification fixes
+		return fmt.Errorf("Command timed out after %v seconds%s%s", cmd.Timeout.Seconds(), killText(exit), limitText(exit)) //nolint:staticcheck // the sentence that the specification fixes
 	case exit.Code != 0 && exit.Signal != "":
-		return fmt.Errorf("Command exited with code %d (signal %s)", exit.Code, exit.Signal) //nolint:staticcheck // as above
+		return fmt.Errorf("Command exited with code %d (signal %s)%s", exit.Code, exit.Signal, limitText(exit)) //nolint:staticcheck // as above
 	case exit.Code != 0:
-		return fmt.Errorf("Command exited with code %d", exit.Code) //nolint:staticcheck // as above
+		return fmt.Errorf("Command exited with code %d%s", exit.Code, limitText(exit)) //nolint:staticcheck // as above
+	case len(exit.Limits) > 0: // something of it failed, whatever the command made of that
+		return fmt.Errorf("Command exited with code 0%s", limitText(exit)) //nolint:staticcheck // as above
 	}
 	return nil
 }
@@ -222,6 +225,13 @@ func (t shellTool) otherShell(exit ops.Exit) string {
 		return ""
 	}
 	return exit.Shell
+}
+
+func limitText(exit ops.Exit) string {
+	if len(exit.Limits) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(exit.Limits, "; ")
 }
 
 func killText(exit ops.Exit) string {

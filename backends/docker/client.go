@@ -42,6 +42,8 @@ type facts interface {
 	Version(ctx context.Context) (daemonVersion, error)
 	// Limits says what the daemon can enforce.
 	Limits(ctx context.Context) (limits, error)
+	// Processes counts the processes and threads in a container.
+	Processes(ctx context.Context, id string) (int64, error)
 }
 
 // execs are a daemon's processes in containers.
@@ -81,7 +83,7 @@ type containers interface {
 	// Lend makes a container that has the volumes of another one and never runs. Its root
 	// file system can be written, and so can all of these by CopyIn.
 	Lend(ctx context.Context, s spec, from string) (id string, err error)
-	// Start starts a container.
+	// Start starts a container. What runs in it ends first.
 	Start(ctx context.Context, id string) error
 	// Remove ends and removes a container, and the volumes that have no name and that no
 	// other one uses. One that is being removed is none.
@@ -373,7 +375,20 @@ func (l *library) Lend(ctx context.Context, s spec, from string) (string, error)
 
 // Start implements daemon.
 func (l *library) Start(ctx context.Context, id string) error {
-	return l.ContainerStart(ctx, id, container.StartOptions{})
+	now := 0
+	return l.ContainerRestart(ctx, id, container.StopOptions{Timeout: &now})
+}
+
+// Processes implements daemon.
+func (l *library) Processes(ctx context.Context, id string) (int64, error) {
+	r, err := l.ContainerStatsOneShot(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = r.Body.Close() }() // it was only read
+	var s container.StatsResponse
+	err = json.NewDecoder(io.LimitReader(r.Body, maxAnswer)).Decode(&s)
+	return int64(s.PidsStats.Current), err //nolint:gosec // a number of processes
 }
 
 // Remove implements daemon.

@@ -174,7 +174,7 @@ func (s *Sandbox) attach(ctx context.Context, o SandboxOptions, program string) 
 		root = o.Dir
 	}
 	h, _, err := remote.Open(ctx, remote.Options{
-		Policy: helper.Require, Bundle: o.Helpers, Exec: starter{r}, Path: program, Target: label,
+		Policy: helper.Require, Bundle: o.Helpers, Exec: reviver{starter{r}, o.Pids}, Path: program, Target: label,
 		Client: client.Options{
 			Label: label, Backend: "docker", Dir: o.Dir, Root: root, Keepalive: o.Keepalive, KeepaliveCount: o.KeepaliveCount,
 		},

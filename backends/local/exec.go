@@ -44,6 +44,7 @@ func (e engine) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk
 		return ops.Exit{}, fmt.Errorf("make a pipe for the output: %w", err)
 	}
 	l.output = out.write
+	before := countLimits()
 	p, err := e.ws.start(ctx, l)
 	_ = out.write.Close()
 	if err != nil {
@@ -51,7 +52,9 @@ func (e engine) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk
 		return ops.Exit{}, e.ws.startError(l, err)
 	}
 	go out.run()
-	return e.ws.watch(ctx, cmd, l, p, out)
+	exit, err := e.ws.watch(ctx, cmd, l, p, out)
+	exit.Limits = before.hit()
+	return exit, err
 }
 
 // watch waits for the end of a started command, or brings it about.

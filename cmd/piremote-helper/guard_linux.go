@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -23,6 +24,9 @@ func guard(args []string, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "%s: %s takes a number of seconds\n", helper.Name, helper.Guard)
 		return usageStatus
 	}
+	// At the container's limit of processes there is no further thread to be had, and
+	// Go's runtime ends a process that wants one.
+	runtime.GOMAXPROCS(1)
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	told := make(chan os.Signal, 1)

@@ -94,6 +94,10 @@ type Exit struct {
 	Survivors []string
 	// Unverified says why survivors could not be looked for; empty if they were.
 	Unverified string
+	// Limits says which limits of the target's container processes ran into while the
+	// command ran, a clause each; also processes that the command did not start. Empty
+	// where there is nothing of that, or nobody can count it.
+	Limits []string
 	// SpillPath names the file on the target with the raw output, if there is
 	// one; SpillSize is its size and SpillCut says that the limit cut it.
 	SpillPath string

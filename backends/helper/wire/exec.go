@@ -67,6 +67,7 @@ func (m *ExecReply) fields(c *codec) {
 	c.int(&x.Killed)
 	c.strings(&x.Survivors)
 	c.string(&x.Unverified)
+	c.strings(&x.Limits)
 	c.string(&x.SpillPath)
 	c.int64(&x.SpillSize)
 	c.bool(&x.SpillCut)

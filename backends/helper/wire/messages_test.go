@@ -57,7 +57,7 @@ func messages() []Message {
 		&Output{1, ops.Chunk{Dropped: 2, DroppedLines: 3, Data: []byte("x")}},
 		&ExecReply{ops.Exit{
 			Code: 1, Signal: "KILL", TimedOut: true, Shell: "/sh", Background: true, Killed: 2, Survivors: []string{"1 x"},
-			Unverified: "u", SpillPath: "/s", SpillSize: 3, SpillCut: true,
+			Unverified: "u", Limits: []string{"l"}, SpillPath: "/s", SpillSize: 3, SpillCut: true,
 		}, failure, true},
 		failure,
 	}
