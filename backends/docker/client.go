@@ -42,8 +42,9 @@ type facts interface {
 	Version(ctx context.Context) (daemonVersion, error)
 	// Limits says what the daemon can enforce.
 	Limits(ctx context.Context) (limits, error)
-	// Processes counts the processes and threads in a container.
-	Processes(ctx context.Context, id string) (int64, error)
+	// Processes counts the processes and threads in a container, and says how many
+	// it may have; no limit is 0.
+	Processes(ctx context.Context, id string) (n, limit int64, err error)
 }
 
 // execs are a daemon's processes in containers.
@@ -380,15 +381,20 @@ func (l *library) Start(ctx context.Context, id string) error {
 }
 
 // Processes implements daemon.
-func (l *library) Processes(ctx context.Context, id string) (int64, error) {
+func (l *library) Processes(ctx context.Context, id string) (n, limit int64, err error) {
 	r, err := l.ContainerStatsOneShot(ctx, id)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { _ = r.Body.Close() }() // it was only read
 	var s container.StatsResponse
-	err = json.NewDecoder(io.LimitReader(r.Body, maxAnswer)).Decode(&s)
-	return int64(s.PidsStats.Current), err //nolint:gosec // a number of processes
+	if err := json.NewDecoder(io.LimitReader(r.Body, maxAnswer)).Decode(&s); err != nil {
+		return 0, 0, err
+	}
+	if s.PidsStats.Limit > 1<<40 { // how some daemons write that there is none
+		s.PidsStats.Limit = 0
+	}
+	return int64(s.PidsStats.Current), int64(s.PidsStats.Limit), nil //nolint:gosec // numbers of processes
 }
 
 // Remove implements daemon.

@@ -45,7 +45,7 @@ func (v reviver) room(ctx context.Context) bool {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for full := false; ; {
-		n, err := v.daemon.Processes(ctx, v.target.id)
+		n, _, err := v.daemon.Processes(ctx, v.target.id)
 		switch {
 		case err == nil && n+helperThreads <= v.pids, err != nil && ctx.Err() == nil:
 			return true
