@@ -45,6 +45,7 @@ func configured(t *testing.T, f *fakeServer, config string) Options {
 // What ssh_config forbids is not used, what it adds is, as read from the file and as
 // the client tells it (hazard SSHC-10).
 func TestSSHC10AlgorithmsOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	program, noProgram := exec.LookPath("ssh")
 	if noProgram != nil {
 		require.Missing(t, "ssh", "package openssh-client")

@@ -94,11 +94,14 @@ func expectLine(t *testing.T, r *bufio.Reader, words string) (said string) {
 func beSleeper(t *testing.T, text string) {
 	var so sleeperOptions
 	must(t, json.Unmarshal([]byte(text), &so))
-	w, err := Open(t.Context(), Options{
+	o := Options{
 		Host: so.Host, Port: so.Port, User: so.User, Home: so.Home, ConfigFile: "none", Dir: so.Dir,
-		Keepalive: 500 * time.Millisecond, KeepaliveCount: 2, Helper: so.Helper, Helpers: helpertest.Bundle(t),
-		Lease: 10 * time.Minute,
-	})
+		Keepalive: 500 * time.Millisecond, KeepaliveCount: 2, Helper: so.Helper, Lease: 10 * time.Minute,
+	}
+	if so.Helper != helper.Never {
+		o.Helpers = helpertest.Bundle(t) // it takes its time
+	}
+	w, err := Open(t.Context(), o)
 	must(t, err)
 	var out strings.Builder
 	exit, err := w.Set().Bash.Exec(t.Context(), ops.Command{

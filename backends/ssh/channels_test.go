@@ -21,8 +21,10 @@ import (
 // Fifty commands at once all run, however few sessions the server allows on one
 // connection, and an ended command needs one more beside its own.
 func TestSSHX05FiftyCommandsAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{10, 2, 1} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
 			g := openTarget(t, startSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxSessions %d", n)}}), nil)
 			var wg sync.WaitGroup
 			for i := range 50 {

@@ -95,9 +95,11 @@ func (a asked) homeWith(t *testing.T) string {
 
 // What is read from ssh_config is what "ssh -G" says (hazard SSHC-10).
 func TestSSHC10ResolvedSettingsEqualTheClients(t *testing.T) {
+	t.Parallel()
 	program, noProgram := exec.LookPath("ssh")
 	for _, a := range goldens {
 		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
 			home := a.homeWith(t)
 			got, err := a.resolve(t, home, "")
 			must(t, err)

@@ -22,8 +22,10 @@ import (
 // a read: the call returns the true result, the file has it, and each change was
 // made once (hazards SSHC-07, MUTQ-06).
 func TestSSHC07ChangesOverALinkThatBreaks(t *testing.T) {
+	t.Parallel()
 	for name, lease := range map[string]time.Duration{"no lease": 0, "lease": time.Minute} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := openLinked(t, func(o *Options) { lively(o); o.Lease = lease })
 			const seed = 20
 			random := rand.New(rand.NewPCG(seed, uint64(lease)))

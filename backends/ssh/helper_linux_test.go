@@ -85,8 +85,10 @@ func (l *linked) made(t *testing.T) int {
 // However few sessions the server allows, everything goes through the one that the
 // helper has, and the server never has to refuse one (hazard SSHX-05).
 func TestSSHX05HelperNeedsOneSession(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 10} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
 			s := startSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxSessions %d", n)}})
 			g := openTarget(t, s, func(o *Options) { o.Helper, o.Helpers = helper.Require, helpertest.Bundle(t) })
 			p := g.put(t, "f", "content", 0o644)

@@ -122,6 +122,7 @@ func TestSSHC03AcceptNewAppendsOnce(t *testing.T) {
 }
 
 func TestSSHC05RecordedKindDecidesTheAlgorithm(t *testing.T) {
+	t.Parallel()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	must(t, err)
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

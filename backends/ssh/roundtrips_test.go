@@ -95,6 +95,7 @@ func quiet(t *testing.T, proxy *faultproxy.Proxy) {
 }
 
 func TestReadRetriedOnceWhenTheLinkIsCut(t *testing.T) {
+	t.Parallel()
 	s := startSSHD(t, servers.SSHDOptions{})
 	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 	must(t, err)
@@ -111,11 +112,15 @@ func TestReadRetriedOnceWhenTheLinkIsCut(t *testing.T) {
 }
 
 func TestWriteCutAnywhereIsOldOrNewOrUnknown(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *servers.SSHD{
 		"SFTP":  fileServer,
 		"shell": func(t *testing.T) *servers.SSHD { return startSSHD(t, servers.SSHDOptions{}) },
 	} {
-		t.Run(name, func(t *testing.T) { cutWrites(t, start(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cutWrites(t, start(t))
+		})
 	}
 }
 

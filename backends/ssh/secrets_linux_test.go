@@ -93,11 +93,13 @@ func (s secrets) look(found map[shown]string) {
 // and nobody an environment value or a passphrase; neither do errors, warnings and the
 // server's log (hazard SSHX-08).
 func TestSSHX08NothingSecretIsTold(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []struct {
 		name   string
 		policy helper.Policy
 	}{{"agentless", helper.Never}, {"helper", helper.Require}} {
 		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
 			marks := newSecrets()
 			s := startSSHD(t, servers.SSHDOptions{Config: []string{"LogLevel DEBUG3"}})
 			keygen(t, "-p", "-a", "1", "-N", marks.passphrase, "-f", s.IdentityFile)
