@@ -37,7 +37,7 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 	t := ws.Set.Target
 	findings = append(findings,
 		Finding{Name: "connection", OK: true, Detail: fmt.Sprintf("%s in %d ms", t.Label, time.Since(start).Milliseconds())},
-		Finding{Name: "system", OK: t.OS != "", Detail: or(t.OS, "unknown")},
+		Finding{Name: "system", OK: t.OS != "", Detail: or(t.OS, "unknown"), Mend: ifEmpty(t.OS, "only a shell on the target can tell")},
 		Finding{Name: "folder", OK: true, Detail: t.Dir},
 		Finding{Name: "confinement", OK: t.Root != "", Detail: or(t.Root, "off"), Mend: ifEmpty(t.Root, "file tools reach everything the account can reach")},
 	)
