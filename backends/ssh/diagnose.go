@@ -91,7 +91,10 @@ func (d *diagnosis) network(ctx context.Context, o Options, h hop) bool {
 	begin := time.Now()
 	conn, err := h.dialTCP(ctx)
 	if err != nil {
-		return d.add("TCP", "", dialFailure(h.label(), h.address(), err))
+		if ops.KindOf(err) == "" {
+			err = dialFailure(h.label(), h.address(), err)
+		}
+		return d.add("TCP", "", err)
 	}
 	_ = conn.Close()
 	return d.add("TCP", fmt.Sprintf("%s answers in %v", h.address(), time.Since(begin).Round(time.Millisecond)), nil)
