@@ -28,7 +28,7 @@ func TestDKX02EveryOutputIsComplete(t *testing.T) {
 			defer end()
 			share := int64(1) // of the calls; the agentless mode starts a process in the container for each
 			if policy == helper.Never {
-				share = 4
+				share = int64(often(8, 4))
 			}
 			atOnce(int64(often(200, 5000))/share, func(i int64) {
 				out, exit, err := output(t.Context(), set, "printf running")

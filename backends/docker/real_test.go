@@ -99,9 +99,6 @@ func TestDKX04DKF01LargeContentIsExact(t *testing.T) {
 	d := servers.StartDockerd(t)
 	name := d.Run(t, servers.ContainerOptions{})
 	socket := strings.TrimPrefix(d.Host, "unix://")
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
-	source := rand.NewChaCha8(sha256.Sum256([]byte(fmt.Sprint(seed))))
 	for kind, o := range map[string]Options{
 		"socket": {Host: d.Host},
 		"no half-close": {Host: "ssh://x", Dial: func(ctx context.Context, _ string) (net.Conn, error) {
@@ -112,23 +109,28 @@ func TestDKX04DKF01LargeContentIsExact(t *testing.T) {
 		"TLS":        tlsProxy(t, socket),
 	} {
 		o.Container, o.Dir = name, "/ws"
-		set := opened(t, o)
-		for _, size := range []int{0, 1, 128 << 10, 5 << 20} {
-			data := make([]byte, size)
-			_, _ = source.Read(data)
-			if _, err := set.Write.WriteFile(t.Context(), "/ws/big", data); err != nil {
-				t.Fatalf("%s, %d bytes: %v", kind, size, err)
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			set := opened(t, o)
+			source := rand.NewChaCha8(sha256.Sum256([]byte(kind)))
+			file := "/ws/" + strings.ReplaceAll(kind, " ", "-")
+			for _, size := range []int{0, 1, 128 << 10, 5 << 20} {
+				data := make([]byte, size)
+				_, _ = source.Read(data)
+				if _, err := set.Write.WriteFile(t.Context(), file, data); err != nil {
+					t.Fatalf("%d bytes: %v", size, err)
+				}
+				if got, want := sh(t, set, "sha256sum <"+file), fmt.Sprintf("%x  -\n", sha256.Sum256(data)); got != want {
+					t.Errorf("%d bytes: the hash is %s, want %s", size, got, want)
+				}
+				if got, err := set.Read.ReadFile(t.Context(), file, 0); err != nil || !bytes.Equal(got, data) {
+					t.Errorf("%d bytes: read %d, %v", size, len(got), err)
+				}
 			}
-			if got, want := sh(t, set, "sha256sum <big"), fmt.Sprintf("%x  -\n", sha256.Sum256(data)); got != want {
-				t.Errorf("%s, %d bytes: the hash is %s, want %s", kind, size, got, want)
+			if got := sh(t, set, ": "+strings.Repeat("x", 200<<10)+"\necho end"); got != "end\n" {
+				t.Errorf("a long command printed %q", got)
 			}
-			if got, err := set.Read.ReadFile(t.Context(), "/ws/big", 0); err != nil || !bytes.Equal(got, data) {
-				t.Errorf("%s, %d bytes: read %d, %v", kind, size, len(got), err)
-			}
-		}
-		if got := sh(t, set, ": "+strings.Repeat("x", 200<<10)+"\necho end"); got != "end\n" {
-			t.Errorf("%s: a long command printed %q", kind, got)
-		}
+		})
 	}
 }
 

@@ -143,6 +143,7 @@ func TestContainersThatTakeNoHelper(t *testing.T) {
 // What is in the helper's place in a container without a shell is read before each
 // start, and replaced if it is something else.
 func TestAChangedHelperWithoutAShellIsReplaced(t *testing.T) {
+	t.Parallel()
 	d := servers.StartDockerd(t)
 	b := helpertest.Echo(t)
 	st := starterOn(t, d, d.Run(t, servers.ContainerOptions{Image: d.NoShell(t), Cmd: servers.NoShellCmd()}), nil)
@@ -171,6 +172,7 @@ func TestAChangedHelperWithoutAShellIsReplaced(t *testing.T) {
 // Clients that come at the same moment don't disturb each other, whichever has the
 // helper copied first.
 func TestManyClientsWithoutAShellAtTheSameMoment(t *testing.T) {
+	t.Parallel()
 	d := servers.StartDockerd(t)
 	b := helpertest.Echo(t)
 	name := d.Run(t, servers.ContainerOptions{Image: d.NoShell(t), Cmd: servers.NoShellCmd()})
@@ -216,6 +218,7 @@ func TestStartWhereTheContainerIsGone(t *testing.T) {
 
 // The helper ends with its container, and reading says so.
 func TestHelperEndsWithItsContainer(t *testing.T) {
+	t.Parallel()
 	d := servers.StartDockerd(t)
 	name := d.Run(t, servers.ContainerOptions{})
 	s, _, err := install.Start(t.Context(), starterOn(t, d, name, nil), helpertest.Echo(t), install.Options{})
