@@ -97,6 +97,8 @@ func (r *runner) stopped(s state) error {
 		return r.fault(ops.KindUnavailable, nil, "container %s is paused: docker unpause %s", s.Name, s.Name)
 	case s.Status == "restarting":
 		return r.fault(ops.KindUnavailable, nil, "container %s is restarting again and again (exit code %d): docker logs %s", s.Name, s.Code, s.Name)
+	case s.Status == "removing" || s.Status == "dead":
+		return r.fault(ops.KindUnavailable, nil, "container %s is being removed", s.Name)
 	case !s.Running && s.OOM:
 		return r.fault(ops.KindUnavailable, nil, "container %s ran out of memory and was ended (exit code %d)", s.Name, s.Code)
 	case !s.Running:

@@ -13,7 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -241,12 +241,12 @@ func TestDKX07RealContainerEndsDuringACall(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(tb testing.TB, container string)
-		want []string // what is said, depending on how far the daemon has come
+		want string
 	}{
-		{"pause", d.Pause, []string{"is paused"}},
-		{"remove", d.Remove, []string{"does not exist", "is not running"}},
-		{"stop", d.Stop, []string{"is not running"}},
-		{"restart", d.Restart, []string{"restarted", "is not running"}},
+		{"pause", d.Pause, "is paused"},
+		{"remove", d.Remove, "does not exist|is being removed"},
+		{"stop", d.Stop, "is not running"},
+		{"restart", d.Restart, "restarted|is not running"}, // it may be looked at between the two
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -262,8 +262,7 @@ func TestDKX07RealContainerEndsDuringACall(t *testing.T) {
 			if took := time.Since(ended); took > 5*time.Second {
 				t.Errorf("it took %v to notice", took)
 			}
-			says := func(words string) bool { return strings.Contains(fmt.Sprint(err), words) }
-			if ops.KindOf(err) == "" || !slices.ContainsFunc(c.want, says) || !strings.Contains(err.Error(), name) || out.String() != "begun\n" {
+			if ops.KindOf(err) == "" || !regexp.MustCompile(c.want).MatchString(err.Error()) || !strings.Contains(err.Error(), name) || out.String() != "begun\n" {
 				t.Errorf("%q, %v, want %q", out.String(), err, c.want)
 			}
 			switch c.name {

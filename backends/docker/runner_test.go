@@ -141,6 +141,7 @@ func TestDKX07ContainerEndsDuringACall(t *testing.T) {
 		{"stopped", 200, containerJSON(`"Status":"exited","Running":false,"ExitCode":3`), "exit code 3"},
 		{"restarting", 200, containerJSON(`"Status":"restarting","Running":true,"ExitCode":1`), "restarting"},
 		{"restarted", 200, strings.Replace(containerJSON(`"Status":"running","Running":true`), "2001", "2002", 1), "was restarted"},
+		{"removing", 200, containerJSON(`"Status":"removing","Running":false,"ExitCode":137`), "is being removed"},
 		{"removed", 404, `{"message":"No such container"}`, "does not exist on"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
