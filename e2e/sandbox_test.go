@@ -189,3 +189,63 @@ func TestGCRemovesTheSandboxOfAKilledClient(t *testing.T) {
 		t.Error("the live one is still there after its end")
 	}
 }
+
+// What a sandbox changed in a copy is shown, and applied where nothing changed here.
+func TestSandboxCopyDiffAndApply(t *testing.T) {
+	b := newBox(t)
+	for name, text := range map[string]string{"edit.txt": "one\ntwo\nthree\n", "both.txt": "old\n", "gone.txt": "x\n", "mode.sh": "x\n", "same.txt": "same\n"} {
+		b.put(t, name, text)
+	}
+	script := "echo TWO >l; sed -i 's/two/TWO/' edit.txt; echo box >both.txt; rm gone.txt l; chmod 755 mode.sh; mkdir new; echo n >new/n.txt; ln -s edit.txt in; ln -s /etc/passwd out"
+	r := b.run(t, "-w", b.address, "--copy", "tool", "bash", "command="+script)
+	box := name(t, r.stderr)
+	if r.code != 0 || !strings.Contains(r.stderr, "changed 8 files and folders of its copy") || !strings.Contains(r.stderr, "a copy of "+b.dir) {
+		t.Fatalf("%+v", r)
+	}
+	if b.daemon.Exists(t, box) || b.get(t, "edit.txt") != "one\ntwo\nthree\n" {
+		t.Error("the container is there, or the folder has changed")
+	}
+	b.put(t, "both.txt", "mine\n")
+	r = b.run(t, "diff")
+	for _, want := range []string{
+		"# " + box + " of ", "-two\n+TWO\n", "deleted: gone.txt\n", "permissions 755", "folder: new\n", "+n\n", "link: out to \"/etc/passwd\"\n",
+		"changed: both.txt (it was changed here too, since the copy was made); the version of the sandbox is /",
+	} {
+		if r.code != 0 || !strings.Contains(r.stdout, want) {
+			t.Errorf("diff does not show %q: %+v", want, r)
+		}
+	}
+	if r := b.run(t, "diff", "no-such-box"); r.code != 2 {
+		t.Errorf("%+v", r)
+	}
+	r = b.run(t, "apply", box)
+	if r.code != 1 || strings.Count(r.stdout, "applied ") != 6 || !strings.Contains(r.stdout, `refused "both.txt": it was changed here since`) ||
+		!strings.Contains(r.stdout, `refused "out": it is a link to "/etc/passwd", outside`) || !strings.Contains(r.stderr, "2 changes were refused and kept") {
+		t.Errorf("%+v", r)
+	}
+	info, err := os.Stat(filepath.Join(b.dir, "new", "n.txt"))
+	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 1001 {
+		t.Errorf("%v, %v", info, err)
+	}
+	mode, err := os.Stat(filepath.Join(b.dir, "mode.sh"))
+	if err != nil || mode.Mode() != 0o755 {
+		t.Errorf("%v, %v", mode, err)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "gone.txt")); !os.IsNotExist(err) {
+		t.Errorf("the deleted file: %v", err)
+	}
+	if b.get(t, "edit.txt") != "one\nTWO\nthree\n" || b.get(t, "both.txt") != "mine\n" || b.get(t, "in") != "one\nTWO\nthree\n" {
+		t.Errorf("%q, %q", b.get(t, "edit.txt"), b.get(t, "both.txt"))
+	}
+	// Both versions are there, until one is given up.
+	b.put(t, "both.txt", "old\n")
+	if r = b.run(t, "apply"); r.code != 1 || strings.Count(r.stdout, "applied ") != 1 || b.get(t, "both.txt") != "box\n" {
+		t.Errorf("%+v", r)
+	}
+	if r = b.run(t, "apply", "--discard"); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r = b.run(t, "diff"); r.code != 0 || r.stdout != "" || !strings.Contains(r.stderr, "no changes") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -41,6 +41,9 @@ type SandboxOptions struct {
 	// StateDir is a folder of this machine where it is noted which sandboxes are in
 	// use, so that Collect finds those that a crash left; empty: they go by Lifetime.
 	StateDir string
+	// ChangesDir is a folder of this machine where the changes of a copy are kept when
+	// the sandbox is closed, for Changes; empty: they are lost.
+	ChangesDir string
 	// Lifetime ends the sandbox, whatever became of this process; zero means a day.
 	Lifetime time.Duration
 
@@ -55,6 +58,8 @@ type Sandbox struct {
 	report SandboxReport
 	base   manifest // what was copied in
 	keep   bool
+	// save keeps the changes of a copy; nil where there is none.
+	save func(ctx context.Context) error
 	// release gives the claim up.
 	release func()
 }
@@ -114,6 +119,9 @@ func (s *Sandbox) open(ctx context.Context, o SandboxOptions) error {
 		var elsewhere *notHereError
 		if !errors.As(err, &elsewhere) || copied != "" {
 			s.report = o.report(r.target, r.user, copied, can)
+			if copied != "" && o.Folder != "" && o.ChangesDir != "" {
+				s.save = func(ctx context.Context) error { return s.saveChanges(ctx, o) }
+			}
 			return err
 		}
 		s.discardContainer() //nolint:contextcheck // also when ctx has ended
@@ -138,13 +146,22 @@ func (s *Sandbox) limits(ctx context.Context) (limits, error) {
 // Report says what the sandbox is and what it enforces.
 func (s *Sandbox) Report() SandboxReport { return s.report }
 
-// Close ends what runs there and removes the container, unless it is to be kept. It
-// takes at most 20 seconds; a container that is still there then is named, and Collect
-// removes it.
+// Close ends what runs there, keeps the changes of a copy in ChangesDir, and removes the
+// container, unless it is to be kept. Without changes to be kept it takes at most 20
+// seconds; a container that is still there then is named, and Collect removes it.
+// Changes that can't be kept are an error, and the container stays as long as it may.
 func (s *Sandbox) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := s.close(ctx)
+	if s.save != nil {
+		saving, cancel := context.WithTimeout(context.Background(), makeLimit)
+		defer cancel()
+		if err := s.save(saving); err != nil {
+			err = fmt.Errorf("the changes of the copy can't be kept, and are in the container %s until piremote gc: %w", s.runner.target.name, err)
+			return errors.Join(err, s.runner.daemon.Close())
+		}
+	}
 	if !s.keep {
 		err = s.remove(s.runner.target.name) // with all that runs in it
 	}

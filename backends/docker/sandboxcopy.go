@@ -17,14 +17,7 @@ import (
 )
 
 // manifest is what a copy of a folder holds, by path.
-type manifest map[string]fileState
-
-// fileState is a file of a copy.
-type fileState struct {
-	Mode fs.FileMode // type and permissions
-	Size int64
-	Hash string // of the content, or the target of a link
-}
+type manifest map[string]FileState
 
 // copyFolder puts the folder, or an empty one, into the volume of the sandbox, by a
 // container that has the same volumes: the daemon lets nobody but that change whose the
@@ -107,14 +100,14 @@ func packFolder(ctx context.Context, w *tar.Writer, dir, as string, uid, gid int
 		case d.IsDir():
 			h := header(name, info, "")
 			h.Typeflag, h.Name = tar.TypeDir, h.Name+"/"
-			m[name] = fileState{Mode: fs.ModeDir | info.Mode().Perm()}
+			m[name] = FileState{Mode: fs.ModeDir | info.Mode().Perm()}
 			return w.WriteHeader(h)
 		case d.Type()&fs.ModeSymlink != 0:
 			to, err := root.Readlink(name)
 			if err != nil {
 				return err
 			}
-			m[name] = fileState{Mode: fs.ModeSymlink, Hash: to}
+			m[name] = FileState{Mode: fs.ModeSymlink, Link: to}
 			return w.WriteHeader(header(name, info, to))
 		case d.Type().IsRegular():
 			state, err := packFile(w, root, name, header(name, info, ""), info.Size())
@@ -127,20 +120,20 @@ func packFolder(ctx context.Context, w *tar.Writer, dir, as string, uid, gid int
 
 // packFile writes a file of so many bytes. One that changes meanwhile is as long as
 // it was: what is missing is zeros, which the next look finds.
-func packFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, size int64) (fileState, error) {
+func packFile(w *tar.Writer, root *os.Root, name string, h *tar.Header, size int64) (FileState, error) {
 	f, err := root.Open(name)
 	if err != nil {
-		return fileState{}, err
+		return FileState{}, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	h.Size = size
 	if err := w.WriteHeader(h); err != nil {
-		return fileState{}, err
+		return FileState{}, err
 	}
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(f, size))
 	if err == nil && n < size {
 		_, err = io.Copy(io.MultiWriter(w, sum), bytes.NewReader(make([]byte, size-n)))
 	}
-	return fileState{Mode: fs.FileMode(h.Mode).Perm(), Size: size, Hash: hex.EncodeToString(sum.Sum(nil))}, err //nolint:gosec // permissions
+	return FileState{Mode: fs.FileMode(h.Mode).Perm(), Size: size, Hash: hex.EncodeToString(sum.Sum(nil))}, err //nolint:gosec // permissions
 }

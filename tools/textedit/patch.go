@@ -12,6 +12,16 @@ const (
 	maxPatch     = 4 << 20 // bytes
 )
 
+// Patch is the unified patch, for patch -p1, that makes next of old. It is empty where
+// they are equal, or where it would be too long to be of use.
+func Patch(name, old, next string) string {
+	if old == next {
+		return ""
+	}
+	content := []byte(old)
+	return patch(name, content, diffBlocks(content, []change{{span: span{0, len(old)}, text: next}}))
+}
+
 // patch is the unified patch of blocks, or "" if it is too long.
 func patch(name string, content []byte, blocks []block) string {
 	var b strings.Builder

@@ -132,7 +132,7 @@ func (a *app) command() *cobra.Command {
 	r.Float64Var(&a.flags.maxCost, "max-cost", 0, "end the run at that cost in US dollars")
 	r.StringVar(&a.flags.timeout, "timeout", "", "end the run after that time, such as 10m")
 
-	root.AddCommand(a.toolCommand(), a.tryCommand(), a.doctorCommand(), a.gcCommand(), a.versionCommand())
+	root.AddCommand(a.toolCommand(), a.tryCommand(), a.doctorCommand(), a.gcCommand(), a.diffCommand(), a.applyCommand(), a.versionCommand())
 	return root
 }
 

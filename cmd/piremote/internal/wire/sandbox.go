@@ -43,9 +43,14 @@ func sandboxOptions(o Options) (options docker.SandboxOptions, done func(), err 
 	if err != nil {
 		return options, nil, &config.Error{Key: "sandbox.memory", Msg: err.Error()}
 	}
+	folder, err := sandboxFolder(o)
+	if err != nil {
+		return options, nil, err
+	}
 	options = docker.SandboxOptions{
-		Image: w.Image, Folder: underHome(lookup(o.Env, "HOME"), or(w.Folder, ".")), Copy: w.Copy,
-		Network: w.Network, Memory: memory, CPUs: w.CPUs, Pids: w.Pids, Keep: w.Keep, StateDir: sandboxState(o.Env),
+		Image: w.Image, Folder: folder, Copy: w.Copy,
+		Network: w.Network, Memory: memory, CPUs: w.CPUs, Pids: w.Pids, Keep: w.Keep,
+		StateDir: stateFolder(o.Env, "sandboxes"), ChangesDir: stateFolder(o.Env, "changes"),
 	}
 	for _, m := range w.Mounts {
 		host, inside, ok := strings.Cut(m, ":")
@@ -63,14 +68,29 @@ func sandboxOptions(o Options) (options docker.SandboxOptions, done func(), err 
 	return options, done, nil
 }
 
-// sandboxState is the folder where it is noted which sandboxes are in use; empty if
-// the account has none.
-func sandboxState(env []string) string {
+// stateFolder is where this account keeps something from one run to the next: which
+// sandboxes are in use, and what they changed; empty if it has no place for that.
+func stateFolder(env []string, what string) string {
 	state := or(lookup(env, "XDG_STATE_HOME"), underHome(lookup(env, "HOME"), "~/.local/state"))
 	if !filepath.IsAbs(state) {
 		return ""
 	}
-	return filepath.Join(state, "piremote", "sandboxes")
+	return filepath.Join(state, "piremote", what)
+}
+
+// sandboxFolder is the folder of this machine that a sandbox works on.
+func sandboxFolder(o Options) (string, error) {
+	return filepath.Abs(underHome(lookup(o.Env, "HOME"), or(o.Workspace.Sandbox.Folder, ".")))
+}
+
+// SandboxChanges returns what sandboxes that have ended changed in their copies of the
+// folder, that of the workspace or the current one; the oldest first.
+func SandboxChanges(o Options) ([]*docker.ChangeSet, error) {
+	folder, err := sandboxFolder(o)
+	if err != nil {
+		return nil, err
+	}
+	return docker.Changes(stateFolder(o.Env, "changes"), folder)
 }
 
 // minMemory is what the helper needs and some for a command.
@@ -117,7 +137,7 @@ func sandboxFindings(w *Workspace) []Finding {
 // workspace, as docker.Collect does. Where the workspace is no sandbox, and none was
 // noted on this machine, no daemon is asked.
 func CollectSandboxes(ctx context.Context, o Options) ([]docker.Leftover, error) {
-	state := sandboxState(o.Env)
+	state := stateFolder(o.Env, "sandboxes")
 	if o.Workspace.Backend != "sandbox" && !noted(state) {
 		return nil, nil
 	}

@@ -1,0 +1,162 @@
+package docker
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Change is what a sandbox did to one file, folder or link of its copy.
+type Change struct {
+	Path string // relative to the folder, with slashes
+	// Before and After are its states; nil: it was, or is, not there.
+	Before, After *FileState
+}
+
+// FileState is a file, a folder or a link.
+type FileState struct {
+	Mode fs.FileMode // its type, and the permissions but for those of a link
+	Size int64       // of a file
+	Hash string      // of a file: the SHA-256 of the content in hexadecimal
+	Link string      // where a link leads
+}
+
+// maxChanged bounds the content that is kept of what a sandbox made.
+const maxChanged = 1 << 30
+
+// saveChanges keeps what is different in the copy from what was copied in.
+func (s *Sandbox) saveChanges(ctx context.Context, o SandboxOptions) error {
+	dir := filepath.Join(o.ChangesDir, s.runner.target.name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	archive, err := s.runner.daemon.CopyOut(ctx, s.runner.target.id, o.Dir)
+	if err == nil {
+		c := &collector{dir: dir, base: s.base, after: manifest{}}
+		err = c.read(archive, path.Base(o.Dir))
+		_ = archive.Close() // it was only read
+		if err == nil {
+			set := ChangeSet{Name: s.runner.target.name, Folder: o.Folder, Image: o.Image, Time: time.Now(), Changes: c.changes(), Skipped: c.skipped, dir: dir}
+			if err = set.store(); err == nil && s.runner.notice != nil && len(set.Changes) > 0 {
+				s.runner.notice(fmt.Sprintf("The sandbox changed %d files and folders of its copy: piremote diff shows them, piremote apply puts them into %s.", len(set.Changes), o.Folder))
+			}
+		}
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir) // it is not whole
+	}
+	return err
+}
+
+// collector reads a copy's archive. Nothing of it is unpacked but the content of files
+// that are new, under their hash (hazard DKF-04).
+type collector struct {
+	dir     string
+	base    manifest
+	after   manifest
+	kept    int64
+	skipped []string
+}
+
+// read takes in an archive of a folder that has the name.
+func (c *collector) read(archive io.Reader, name string) error {
+	for r := tar.NewReader(archive); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, ok := within(h.Name, name)
+		if !ok {
+			return fmt.Errorf("the daemon's archive of the copy holds %q, which is not in it", h.Name)
+		}
+		state := FileState{Mode: fs.FileMode(h.Mode).Perm()} //nolint:gosec // permissions
+		switch h.Typeflag {
+		case tar.TypeDir:
+			state.Mode |= fs.ModeDir
+		case tar.TypeSymlink:
+			state = FileState{Mode: fs.ModeSymlink, Link: h.Linkname}
+		case tar.TypeReg:
+			if err := c.content(r, rel, &state); err != nil {
+				return err
+			}
+		case tar.TypeLink:
+			to, inside := within(h.Linkname, name)
+			if state, ok = c.after[to]; !ok || !inside {
+				return fmt.Errorf("the daemon's archive of the copy links %q to %q, which is not in it", h.Name, h.Linkname)
+			}
+		default:
+			c.skipped = append(c.skipped, rel)
+			continue
+		}
+		c.after[rel] = state
+	}
+}
+
+// within returns the path of an entry below the folder that the archive is of.
+func within(entry, name string) (rel string, ok bool) {
+	entry = strings.TrimSuffix(entry, "/")
+	if entry == name {
+		return ".", true
+	}
+	rel, ok = strings.CutPrefix(entry, name+"/")
+	return rel, ok && fs.ValidPath(rel) && rel != "."
+}
+
+// content reads a file's content, and keeps it if the file was another one before.
+func (c *collector) content(r io.Reader, rel string, state *FileState) error {
+	f, err := os.CreateTemp(c.dir, "part-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // it has another name by then, or none
+	sum := sha256.New()
+	state.Size, err = io.Copy(io.MultiWriter(f, sum), r)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	state.Hash = hex.EncodeToString(sum.Sum(nil))
+	if c.base[rel].Hash == state.Hash {
+		return nil
+	}
+	if c.kept += state.Size; c.kept > maxChanged {
+		return fmt.Errorf("the sandbox changed files of more than %d MiB", maxChanged>>20)
+	}
+	return os.Rename(f.Name(), filepath.Join(c.dir, state.Hash))
+}
+
+// changes compares what was with what is, in the order of paths.
+func (c *collector) changes() (list []Change) {
+	names := maps.Clone(c.base)
+	maps.Copy(names, c.after)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		before, was := c.base[name]
+		after, is := c.after[name]
+		if name == "." || slices.Contains(c.skipped, name) || was && is && before == after {
+			continue
+		}
+		change := Change{Path: name}
+		if was {
+			change.Before = &before
+		}
+		if is {
+			change.After = &after
+		}
+		list = append(list, change)
+	}
+	return list
+}
