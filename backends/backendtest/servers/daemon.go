@@ -30,12 +30,7 @@ func startDaemon(program, dir string, d *Dockerd) error {
 	if err := os.WriteFile(filepath.Join(dir, "no-config.json"), []byte("{}"), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.Command("/bin/sh", "-c", `"$@" </dev/null >"$0" 2>&1 & echo $!`, log, program,
-		"--host", d.Host, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
-		"--pidfile", pidFile, "--config-file", filepath.Join(dir, "no-config.json"),
-		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-masq=false",
-		"--storage-driver", "vfs", // works on any file system
-	)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `"$@" </dev/null >"$0" 2>&1 & echo $!`, log}, daemonCommand(program, dir, d)...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
@@ -59,6 +54,17 @@ func startDaemon(program, dir string, d *Dockerd) error {
 	}
 	text, _ := os.ReadFile(log)
 	return fmt.Errorf("dockerd does not start:\n%s", text[max(0, len(text)-4000):])
+}
+
+// daemonCommand is the command line of a daemon with all that it has in a folder.
+func daemonCommand(program, dir string, d *Dockerd) []string {
+	return []string{
+		program,
+		"--host", d.Host, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"--pidfile", filepath.Join(dir, "docker.pid"), "--config-file", filepath.Join(dir, "no-config.json"),
+		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-masq=false",
+		"--storage-driver", "vfs", // works on any file system
+	}
 }
 
 // stopDaemon removes the containers that killed tests left and ends the daemon.
