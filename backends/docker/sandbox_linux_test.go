@@ -38,13 +38,6 @@ func sandbox(tb testing.TB, o SandboxOptions) *Sandbox {
 	return s
 }
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 func own(tb testing.TB, file string) {
 	tb.Helper()
 	if os.Getuid() != 0 {

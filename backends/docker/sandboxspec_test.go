@@ -6,6 +6,13 @@ import (
 	"testing"
 )
 
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func TestSandboxOptionsAreChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(o *SandboxOptions)
