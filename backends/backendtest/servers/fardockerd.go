@@ -31,7 +31,7 @@ func StartFarDockerd(tb testing.TB, folders ...string) *Dockerd {
 	d := newDockerd(tb, "unix://"+filepath.Join(dir, "docker.sock"))
 	var p place
 	for _, folder := range folders {
-		p = append(p, mount{empty, folder})
+		p = append(p, mount{from: empty, over: folder})
 	}
 	cmd := p.command(tb, daemonCommand(program, dir, d)...)
 	log, err := os.Create(filepath.Join(dir, "log"))
