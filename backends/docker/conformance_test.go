@@ -17,8 +17,14 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	t.Parallel() // it mostly waits
-	onBusyBox(t).conforms(t, "docker", helper.Never, nil)
+	t.Parallel() // it mostly waits, and it is the longest test: its halves are parallel too
+	p := onBusyBox(t)
+	for half := range 2 {
+		t.Run(fmt.Sprint("half ", half+1), func(t *testing.T) {
+			t.Parallel()
+			p.conforms(t, "docker", helper.Never, backendtest.Share(half, 2))
+		})
+	}
 }
 
 func TestConformanceWithHelper(t *testing.T) {
