@@ -132,9 +132,14 @@ func (t grepTool) search(ctx context.Context, req ops.SearchRequest, yield func(
 	if s, ok := t.set.Grep.(ops.Searcher); ok {
 		return s.Search(ctx, req, yield)
 	}
-	report, err := match.Search(ctx, t.set.Grep, match.SearchRequest(req), func(l match.SearchLine) bool {
+	fsys, budget := match.FileSystem(t.set.Grep), match.NewBudget(match.DefaultBudget)
+	if _, streams := fsys.(match.Opener); !streams {
+		fsys = budget.Within(fsys)
+	}
+	report, err := match.Search(ctx, fsys, match.SearchRequest(req), func(l match.SearchLine) bool {
 		return yield(ops.SearchLine(l))
 	})
+	report.Notes = append(report.Notes, budget.Notes()...)
 	return ops.SearchReport(report), err
 }
 

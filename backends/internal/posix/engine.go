@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/piremote/piremote/tools/match"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -45,6 +46,8 @@ type core struct {
 	session   string // nonce in the environment of commands
 	probe     Probe
 	mutations *ops.Mutations
+	// searchBudget is how many bytes of files a search fetches at most.
+	searchBudget int64
 
 	spillMu    sync.Mutex
 	mu         sync.Mutex
@@ -63,7 +66,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		shell = "/bin/sh"
 	}
 	e := &Engine{
-		core:  &core{runner: o.Runner, shell: shell, backend: o.Backend, session: nonce(), spills: map[string]ops.FileID{}},
+		core:  &core{runner: o.Runner, shell: shell, backend: o.Backend, session: nonce(), spills: map[string]ops.FileID{}, searchBudget: match.DefaultBudget},
 		label: o.Label,
 	}
 	if strings.Trim(shell, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-") != "" {

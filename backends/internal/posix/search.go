@@ -31,7 +31,7 @@ func (e *Engine) Glob(ctx context.Context, req ops.GlobRequest, yield func(strin
 // the ignore files, a grep at the target for texts without one of which the pattern
 // can't match, and the files that hold one, which are searched here by
 // tools/match. A pattern without such texts moves all files, in batches,
-// until the limit is reached.
+// until the limit is reached, or the budget, which the report says.
 func (e *Engine) Search(ctx context.Context, req ops.SearchRequest, yield func(ops.SearchLine) bool) (ops.SearchReport, error) {
 	fsys, err := e.lister(ctx, req.Path)
 	if err != nil {
@@ -47,10 +47,21 @@ func (e *Engine) Search(ctx context.Context, req ops.SearchRequest, yield func(o
 			}
 		}
 	}
-	report, err := match.Search(ctx, fsys, match.SearchRequest(req), func(l match.SearchLine) bool {
+	b := match.NewBudget(e.core.searchBudget)
+	report, err := match.Search(ctx, within(fsys, b), match.SearchRequest(req), func(l match.SearchLine) bool {
 		return yield(ops.SearchLine(l))
 	})
+	report.Notes = append(report.Notes, b.Notes()...)
 	return ops.SearchReport(report), err
+}
+
+// within gives a search's files their budget.
+func within(fsys match.FileSystem, b *match.Budget) match.FileSystem {
+	if t, ok := fsys.(*tree); ok {
+		t.budget = b
+		return t
+	}
+	return b.Within(fsys)
 }
 
 // lister returns the prefetched tree, or the engine itself where there is none.

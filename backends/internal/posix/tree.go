@@ -40,6 +40,7 @@ type tree struct {
 	batch    int
 	without  bool                // one of some texts must occur: files out of with hold no match
 	with     map[string]struct{} // files that hold one
+	budget   *match.Budget       // of contents; nil while only rules are read
 }
 
 // content is what a batch brought of a file.
@@ -150,6 +151,9 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 		if _, hit := t.with[name]; t.without && !hit {
 			return nil, nil
 		}
+		if !t.allows(name) {
+			return nil, nil
+		}
 		if err := t.pull(ctx, t.next(i)); err != nil {
 			return nil, err
 		}
@@ -157,16 +161,21 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 	}
 	if !ok || c.err == nil && len(c.data) >= maxPullFile {
 		delete(t.contents, name)
-		return t.e.ReadFile(ctx, name, limit)
+		c.data, c.err = t.e.ReadFile(ctx, name, limit)
 	}
-	if !strings.HasSuffix(name, "/.gitignore") && !strings.HasSuffix(name, "/.git/info/exclude") {
+	if !match.HoldsRules(name) {
 		delete(t.contents, name) // other files are wanted once
+	}
+	if t.budget != nil {
+		t.budget.Spend(name, len(c.data))
 	}
 	if c.err == nil && limit > 0 && int64(len(c.data)) > limit {
 		c.err = pathError("read", name, ops.ErrTooLarge)
 	}
 	return c.data, c.err
 }
+
+func (t *tree) allows(name string) bool { return t.budget == nil || t.budget.Allows(name) }
 
 // next chooses a batch of files from the i-th on.
 func (t *tree) next(i int) []string {
