@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -58,11 +59,29 @@ func (b box) get(t *testing.T, name string) string {
 	return string(data)
 }
 
+// output is what a program prints, to be read while it runs.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 // command is a run of the binary in the folder.
-func (b box) command(ctx context.Context, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+func (b box) command(ctx context.Context, args ...string) (cmd *exec.Cmd, stdout, stderr *output) {
 	cmd = exec.CommandContext(ctx, binary, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = b.dir, b.env, 5*time.Second
-	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	stdout, stderr = &output{}, &output{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	return cmd, stdout, stderr
 }
@@ -133,7 +152,7 @@ func TestSandboxFaults(t *testing.T) {
 
 // sleeping starts a run in whose sandbox a command sleeps, with an argument that nobody
 // else has.
-func (b box) sleeping(t *testing.T) (cmd *exec.Cmd, stderr *bytes.Buffer, arg string) {
+func (b box) sleeping(t *testing.T) (cmd *exec.Cmd, stderr *output, arg string) {
 	t.Helper()
 	arg = fmt.Sprintf("1%09d", time.Now().UnixNano()%1_000_000_000)
 	cmd, _, stderr = b.command(t.Context(), "-w", b.address, "tool", "bash", "command=sleep "+arg)

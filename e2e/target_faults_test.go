@@ -92,7 +92,7 @@ func TestUnreadableFileAsAnotherAccount(t *testing.T) {
 		}
 		return dir
 	}
-	s := servers.StartSSHD(t, servers.SSHDOptions{Account: account(t)})
+	s := servers.StartSSHD(t, servers.SSHDOptions{Login: &servers.Login{UID: 65533}})
 	d := servers.StartDockerd(t)
 	bound, near, far := folder(), folder(), folder()
 	name := d.Run(t, servers.ContainerOptions{User: "65534", Binds: []string{bound + ":/ws"}})
@@ -119,22 +119,6 @@ func TestUnreadableFileAsAnotherAccount(t *testing.T) {
 			}
 		})
 	}
-}
-
-// account makes an account that may do little and removes it with the test.
-func account(t *testing.T) string {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	name := fmt.Sprintf("piremote-%d", os.Getpid())
-	if out, err := exec.CommandContext(ctx, "useradd", "-M", "-N", "-g", "nogroup", "-p", "*", "-s", "/bin/sh", "-d", "/", name).CombinedOutput(); err != nil {
-		t.Fatalf("useradd: %v %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.CommandContext(ctx, "userdel", name).CombinedOutput(); err != nil {
-			t.Errorf("userdel: %v %s", err, out)
-		}
-	})
-	return name
 }
 
 // oneSentence checks that a call failed with one line on stderr that holds the words.

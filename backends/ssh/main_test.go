@@ -5,6 +5,7 @@ package ssh
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,13 @@ import (
 	"github.com/piremote/piremote/tools/ops"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set("6") // those that are parallel mostly wait
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // target is a workspace on a private sshd of this machine.
 type target struct {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/piremote/piremote/backends/docker"
 	"github.com/piremote/piremote/cmd/piremote/internal/wire"
 )
 
@@ -35,7 +34,7 @@ func (a *app) applyCommand() *cobra.Command {
 }
 
 // changes returns the sets of the current folder, or the one of a sandbox.
-func (a *app) changes(args []string) ([]*docker.ChangeSet, error) {
+func (a *app) changes(args []string) ([]*wire.ChangeSet, error) {
 	cfg, err := a.config()
 	if err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func (a *app) changes(args []string) ([]*docker.ChangeSet, error) {
 	}
 	for _, set := range sets {
 		if set.Name == args[0] {
-			return []*docker.ChangeSet{set}, nil
+			return []*wire.ChangeSet{set}, nil
 		}
 	}
 	return nil, &usageError{fmt.Errorf("no changes are kept of a sandbox %s on this folder; piremote diff shows those that are", args[0])}

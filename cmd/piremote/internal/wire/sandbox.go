@@ -83,9 +83,12 @@ func sandboxFolder(o Options) (string, error) {
 	return filepath.Abs(underHome(lookup(o.Env, "HOME"), or(o.Workspace.Sandbox.Folder, ".")))
 }
 
+// ChangeSet is what a sandbox changed in its copy of a folder.
+type ChangeSet = docker.ChangeSet
+
 // SandboxChanges returns what sandboxes that have ended changed in their copies of the
 // folder, that of the workspace or the current one; the oldest first.
-func SandboxChanges(o Options) ([]*docker.ChangeSet, error) {
+func SandboxChanges(o Options) ([]*ChangeSet, error) {
 	folder, err := sandboxFolder(o)
 	if err != nil {
 		return nil, err
