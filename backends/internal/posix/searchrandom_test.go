@@ -20,13 +20,9 @@ import (
 // Searches by scripts give what the in-memory workspace gives, on random trees with
 // names that mean something elsewhere, ignore rules, links and binary files.
 func TestGREP03RandomTreesAgreeWithMemory(t *testing.T) {
-	trees := 1
-	if os.Getenv("PIREMOTE_SOAK") == "1" { //nolint:forbidigo // tests read their own switches
-		trees = 60
-	}
 	each(t, func(t *testing.T, f *fixture) {
-		for seed := range trees {
-			random := rand.New(rand.NewPCG(uint64(seed), 7)) //nolint:gosec // a tree that can be made again
+		for seed := range trees() {
+			random := rand.New(rand.NewPCG(uint64(seed), 7))
 			dir := fmt.Sprintf("tree%d", seed)
 			m := opstest.NewMemory(opstest.Options{Dir: f.path(dir)})
 			grow(t, random, f, m, dir)
@@ -52,6 +48,14 @@ func TestGREP03RandomTreesAgreeWithMemory(t *testing.T) {
 			_ = m.Close() // it runs nothing
 		}
 	})
+}
+
+// trees is how many there are.
+func trees() int {
+	if os.Getenv("PIREMOTE_SOAK") == "1" { //nolint:forbidigo // tests read their own switches
+		return 60
+	}
+	return 1
 }
 
 func or(a, b string) string {
