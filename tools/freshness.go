@@ -139,7 +139,7 @@ func (t editTool) agreed(ctx context.Context, f fileOf, before sight, req ops.Ed
 			return "", false, staleEdit(req.Name, i, len(req.Edits), lines, first, last)
 		}
 	}
-	return hash, true, nil //nolint:nilerr // the edit itself says what does not match
+	return hash, true, nil
 }
 
 // edited notes what an edit has left of what the session knows. What somebody else
