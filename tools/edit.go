@@ -36,10 +36,6 @@ type EditDetails struct {
 	FirstChangedLine int    `json:"firstChangedLine"`
 	Tolerant         []int  `json:"tolerant,omitempty"` // edits that matched only tolerantly
 	InPlace          string `json:"inPlace,omitempty"`
-	// ChangedElsewhere says that somebody else has changed the file since the
-	// session saw it, and that the edited places are as they were shown, or were
-	// never shown.
-	ChangedElsewhere bool `json:"changedElsewhere,omitempty"`
 }
 
 // maxEditBytes bounds the size of a file that can be edited.
@@ -85,11 +81,10 @@ func (t editTool) edit(ctx context.Context, call tool.Call, p EditParams) (tool.
 		req.Edits[i] = ops.Replacement{Old: e.OldText, New: e.NewText}
 	}
 	var report ops.EditReport
-	moved := false
 	_, used, err := t.locate(ctx, p.Path, call.Scope, false, func(abs, used string) error {
 		edit := func(ctx context.Context) (err error) {
 			req.Name = show(or(used, p.Path))
-			report, moved, err = t.revise(ctx, t.file(call, abs), req)
+			report, err = t.editFile(ctx, abs, req)
 			return err
 		}
 		if used == "" {
@@ -109,7 +104,7 @@ func (t editTool) edit(ctx context.Context, call tool.Call, p EditParams) (tool.
 		plural(int64(len(p.Edits)), "block", "blocks"), show(or(used, p.Path))))
 	result.Details = EditDetails{
 		Path: report.Path, Used: used, Diff: report.Diff, Patch: report.Patch,
-		FirstChangedLine: report.FirstChangedLine, Tolerant: report.Tolerant, InPlace: report.InPlace, ChangedElsewhere: moved,
+		FirstChangedLine: report.FirstChangedLine, Tolerant: report.Tolerant, InPlace: report.InPlace,
 	}
 	result.Effects = []tool.Effect{{
 		Workspace: t.set.Target.Label, Operation: "edit", Path: report.Path,

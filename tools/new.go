@@ -16,8 +16,7 @@ type Options struct {
 
 // workspace is what every tool knows about where it works.
 type workspace struct {
-	set  ops.Set
-	seen *seen
+	set ops.Set
 }
 
 // builder makes one tool for a workspace that offers what it needs.
@@ -65,7 +64,7 @@ func New(set ops.Set, names []string, o Options) ([]tool.Tool, error) {
 			return nil, fmt.Errorf("unknown tool %q: the tools are %s", n, join(known))
 		}
 	}
-	ws := workspace{set: set, seen: newSeen()}
+	ws := workspace{set: set}
 	var list []tool.Tool
 	for _, b := range builders() {
 		if names != nil && !slices.Contains(names, b.name) || !b.offers(set) {

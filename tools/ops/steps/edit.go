@@ -33,13 +33,8 @@ func EditFile(ctx context.Context, files ops.EditOperations, path string, req op
 
 // Apply makes the replacements of req in content, which it leaves as it is. It
 // returns the new content, and what is to be reported of it when it has been
-// written. The error is a *ops.MismatchError, or ErrChanged where content is not
-// what req expects.
+// written. The error is a *ops.MismatchError.
 func Apply(content []byte, req ops.EditRequest) ([]byte, ops.EditReport, error) {
-	before := Hash(content)
-	if req.Expect != "" && before != req.Expect {
-		return nil, ops.EditReport{}, &fs.PathError{Op: "edit", Path: req.Name, Err: ops.ErrChanged}
-	}
 	edits := make([]textedit.Edit, len(req.Edits))
 	for i, e := range req.Edits {
 		edits[i] = textedit.Edit(e)
@@ -49,7 +44,7 @@ func Apply(content []byte, req ops.EditRequest) ([]byte, ops.EditReport, error) 
 		return nil, ops.EditReport{}, &ops.MismatchError{Msg: err.Error(), Err: err}
 	}
 	return out.Bytes, ops.EditReport{
-		Before: before, After: Hash(out.Bytes),
+		Before: Hash(content), After: Hash(out.Bytes),
 		Diff: out.Diff, Patch: out.Patch, FirstChangedLine: out.FirstChangedLine, Tolerant: out.Tolerant,
 	}, nil
 }
