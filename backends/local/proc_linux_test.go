@@ -88,9 +88,8 @@ func TestPROC02KillWorksWithoutTheLeader(t *testing.T) {
 			if err != nil || out != "ok\n" || !exit.Background {
 				t.Errorf("%q, %+v, %v", out, exit, err)
 			}
-			if len(alive(t, arg)) == 0 {
-				t.Error("it was never seen alive")
-			}
+			// A busy machine has not come to its exec yet.
+			eventually(t, "the grandchild", time.Minute, func() bool { return len(alive(t, arg)) > 0 })
 			start := time.Now()
 			if err := w.Close(); err != nil || len(alive(t, arg)) > 0 {
 				t.Errorf("%v, alive %v", err, alive(t, arg))

@@ -54,7 +54,9 @@ func openLinked(t *testing.T, change func(*Options)) *linked {
 }
 
 // lively makes a link that stalls be given up soon.
-func lively(o *Options) { o.Keepalive, o.KeepaliveCount = 250*time.Millisecond, 3 }
+func lively(o *Options) {
+	o.Keepalive, o.KeepaliveCount, o.Patience = 250*time.Millisecond, 3, time.Minute
+}
 
 // made counts the changes of which the helper's journals say that they were made,
 // each by its name. One that was made twice fails the test.

@@ -31,6 +31,7 @@ const (
 	shortSoak, longSoak = 2 * time.Minute, 30 * time.Minute
 	soakers             = 3
 	soakBreak           = 5
+	soakAtOnce          = 3 // kinds at a time
 )
 
 // What the folder for searches holds, and its word in each.
@@ -52,10 +53,14 @@ func TestSoak(t *testing.T) {
 	}
 	kinds := servers.Kinds()
 	bundle := helpertest.Bundle(t)
-	for _, kind := range kinds {
-		t.Run(kind.Name, func(t *testing.T) {
-			before := descriptors(t)
-			t.Run("work", func(t *testing.T) {
+	before := descriptors(t)
+	slots := make(chan struct{}, soakAtOnce)
+	t.Run("kinds", func(t *testing.T) {
+		for _, kind := range kinds {
+			t.Run(kind.Name, func(t *testing.T) {
+				t.Parallel() // most of it is waiting for links that are silent
+				slots <- struct{}{}
+				defer func() { <-slots }()
 				s := kind.Start(t)
 				policies := []helper.Policy{helper.Never}
 				if !kind.NoShell {
@@ -69,9 +74,9 @@ func TestSoak(t *testing.T) {
 					cancel()
 				}
 			})
-			eventually(t, "the end of descriptors", time.Minute, func() bool { return descriptors(t) <= before })
-		})
-	}
+		}
+	})
+	eventually(t, "the end of descriptors", time.Minute, func() bool { return descriptors(t) <= before })
 }
 
 func descriptors(t *testing.T) int {
@@ -138,6 +143,10 @@ func (k *soak) run(ctx context.Context, t *testing.T) {
 		})
 	}
 	workers.Wait()
+	for _, d := range []faultproxy.Direction{faultproxy.Up, faultproxy.Down} { // what is lost is ended over a link that holds
+		k.proxy.CutAfter(d, -1)
+		k.proxy.StallAfter(d, -1)
+	}
 	if err := k.Close(); err != nil { //nolint:contextcheck // it has a time of its own
 		t.Error("close: ", err)
 	}
