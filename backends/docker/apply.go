@@ -26,6 +26,10 @@ type Applied struct {
 // more. Both versions stay; see Content.
 var ErrChangedHere = errors.New("it was changed here since the copy was made")
 
+// errNotKept is why a change can't be made whose content is missing: somebody removed it,
+// or it is a hard link that the sandbox made to a file which it did not change.
+var errNotKept = errors.New("its content was not kept")
+
 // Apply makes the changes in the folder, each of a file as a whole. Links are not
 // followed, and nothing outside of the folder is reached. What was changed here since the
 // copy was made is left as it is, and the change stays in the set; so does one that
@@ -88,8 +92,10 @@ func (c *ChangeSet) apply(root *os.Root, change Change) error {
 			return fmt.Errorf("it is a link to %q, outside of the folder", change.After.Link)
 		}
 		return c.replace(root, name, func(part string) error { return root.Symlink(change.After.Link, part) })
-	case c.Content(change) == "":
+	case change.Before != nil && change.Before.Hash == change.After.Hash:
 		return root.Chmod(name, change.After.Mode.Perm())
+	case c.Content(change) == "":
+		return errNotKept
 	}
 	return c.replace(root, name, func(part string) error { return c.write(root, part, change) })
 }

@@ -3,6 +3,8 @@ package docker
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -95,5 +97,29 @@ func TestCONF02ApplyStaysInTheFolder(t *testing.T) {
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {
 		t.Errorf("outside are %v, %v", left, err)
+	}
+}
+
+// A change whose content is gone is refused and stays; one of permissions needs none.
+func TestApplyWithoutContentIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(folder, "a"), []byte("x"), 0o644))
+	must(t, os.WriteFile(filepath.Join(folder, "m"), []byte("x"), 0o644))
+	hash := sha256.Sum256([]byte("x"))
+	before := &FileState{Mode: 0o644, Size: 1, Hash: hex.EncodeToString(hash[:])}
+	c := &ChangeSet{Folder: folder, dir: t.TempDir(), Changes: []Change{
+		{Path: "a", Before: before, After: &FileState{Mode: 0o755, Size: 2, Hash: strings.Repeat("1", 64)}},
+		{Path: "link", After: before},
+		{Path: "m", Before: before, After: &FileState{Mode: 0o755, Size: 1, Hash: before.Hash}},
+	}}
+	list, err := c.Apply()
+	must(t, err)
+	if len(list) != 3 || !errors.Is(list[0].Refused, errNotKept) || !errors.Is(list[1].Refused, errNotKept) || list[2].Refused != nil || len(c.Changes) != 2 {
+		t.Errorf("%+v", list)
+	}
+	for name, mode := range map[string]fs.FileMode{"a": 0o644, "m": 0o755} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Mode() != mode {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
 	}
 }

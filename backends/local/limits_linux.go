@@ -22,6 +22,8 @@ const (
 	pidsMax         = "/sys/fs/cgroup/pids.max"
 	pidsEventsOld   = "/sys/fs/cgroup/pids/pids.events"
 	pidsMaxOld      = "/sys/fs/cgroup/pids/pids.max"
+	pidsCurrent     = "/sys/fs/cgroup/pids.current"
+	pidsCurrentOld  = "/sys/fs/cgroup/pids/pids.current"
 )
 
 // countLimits looks how often it was so far.

@@ -39,7 +39,7 @@ func TestSSHC11ClientThatSlept(t *testing.T) {
 	}
 	for name, policy := range map[string]helper.Policy{"agentless": helper.Never, "helper": helper.Require} {
 		t.Run(name, func(t *testing.T) {
-			s := startSSHD(t, servers.SSHDOptions{})
+			s := servers.StartSSHD(t, servers.SSHDOptions{})
 			_, dir := s.Folder(t)
 			text, err := json.Marshal(sleeperOptions{s.Host, s.User, s.Home, dir, s.Port, policy})
 			must(t, err)

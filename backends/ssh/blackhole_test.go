@@ -38,7 +38,7 @@ func TestSSHC02BlackHoleDuringEachOperation(t *testing.T) {
 		"helper":       {servers.SSHDOptions{}, helper.Require, all},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startSSHD(t, c.server)
+			s := servers.StartSSHD(t, c.server)
 			for _, tool := range c.tools {
 				swallowed(t, s, c.policy, tool)
 			}

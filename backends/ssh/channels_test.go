@@ -25,7 +25,7 @@ func TestSSHX05FiftyCommandsAtOnce(t *testing.T) {
 	for _, n := range []int{10, 2, 1} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			g := openTarget(t, startSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxSessions %d", n)}}), nil)
+			g := openTarget(t, servers.StartSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxSessions %d", n)}}), nil)
 			var wg sync.WaitGroup
 			for i := range 50 {
 				wg.Go(func() {
@@ -109,7 +109,7 @@ func (e endless) Read([]byte) (int, error) {
 
 // A stream that nobody takes from holds up neither another nor the signs of life.
 func TestSSHX11FullStreamHoldsUpNobody(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	g := openTarget(t, s, func(o *Options) { o.Keepalive, o.KeepaliveCount = 100*time.Millisecond, 50 })
 	l, err := g.connection.get(t.Context())
 	must(t, err)
@@ -139,7 +139,7 @@ func TestSSHX11FullStreamHoldsUpNobody(t *testing.T) {
 
 // An idle connection costs one packet an interval, each way, and nothing else.
 func TestSSHC02IdleConnectionCostsItsSignsOfLife(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 	must(t, err)
 	defer func() { must(t, proxy.Close()) }()

@@ -23,7 +23,7 @@ import (
 // fileServer is a real server without a shell, so that nothing but SFTP works.
 func fileServer(t *testing.T) *servers.SSHD {
 	t.Helper()
-	return startSSHD(t, servers.SSHDOptions{Config: []string{"ForceCommand internal-sftp"}})
+	return servers.StartSSHD(t, servers.SSHDOptions{Config: []string{"ForceCommand internal-sftp"}})
 }
 
 func TestFilesAsTheContractSays(t *testing.T) {
@@ -37,7 +37,7 @@ func TestFilesAsTheContractSays(t *testing.T) {
 }
 
 func TestFilesWithAShellBeside(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	for _, by := range []FilesBy{FilesBoth, FilesSFTP, FilesShell} {
 		t.Run(string(by), func(t *testing.T) {
 			g := openTarget(t, s, func(o *Options) { o.Files = by })
@@ -255,7 +255,7 @@ func testConfinement(ctx context.Context, t *testing.T, g *target, set ops.Set) 
 }
 
 func TestSearchAndGlobByTheShell(t *testing.T) {
-	g := openTarget(t, startSSHD(t, servers.SSHDOptions{}), nil)
+	g := openTarget(t, servers.StartSSHD(t, servers.SSHDOptions{}), nil)
 	g.put(t, "a/x.go", "package x\n// needle here\n", 0o644)
 	g.put(t, "b/y.txt", "needle there\n", 0o644)
 	s, ok := g.Set().Grep.(ops.Searcher)
@@ -282,7 +282,7 @@ func TestSearchAndGlobByTheShell(t *testing.T) {
 }
 
 func TestAtAnotherFolderAndRoot(t *testing.T) {
-	g := openTarget(t, startSSHD(t, servers.SSHDOptions{}), nil)
+	g := openTarget(t, servers.StartSSHD(t, servers.SSHDOptions{}), nil)
 	g.put(t, "sub/f", "x", 0o644)
 	set, err := g.Set().At(g.dir+"/sub", g.dir+"/sub")
 	must(t, err)

@@ -91,7 +91,7 @@ func TestSSHX05HelperNeedsOneSession(t *testing.T) {
 	for _, n := range []int{1, 2, 10} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			s := startSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxSessions %d", n)}})
+			s := servers.StartSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxSessions %d", n)}})
 			g := openTarget(t, s, func(o *Options) { o.Helper, o.Helpers = helper.Require, helpertest.Bundle(t) })
 			p := g.put(t, "f", "content", 0o644)
 			large := strings.Repeat("0123456789abcdef", 1<<20)

@@ -28,7 +28,7 @@ func ability[T any](t *testing.T, v any) T {
 
 // TestRoundTripsWithHelper: behind a helper each operation waits for the link once.
 func TestRoundTripsWithHelper(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address(), Delay: delay})
 	must(t, err)
 	defer func() { must(t, proxy.Close()) }()

@@ -55,14 +55,6 @@ func (n *notices) String() string {
 	return strings.Join(n.list, "\n")
 }
 
-// startSSHD starts a server whose sessions have an empty home: what start-up
-// files of the account print or take in time plays no part.
-func startSSHD(t *testing.T, o servers.SSHDOptions) *servers.SSHD {
-	t.Helper()
-	o.Config = append(o.Config, "SetEnv HOME="+t.TempDir())
-	return servers.StartSSHD(t, o)
-}
-
 func optionsFor(t testing.TB, s *servers.SSHD) (Options, *notices) {
 	t.Helper()
 	n := &notices{}

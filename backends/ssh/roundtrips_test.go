@@ -21,7 +21,7 @@ const delay = 25 * time.Millisecond
 // TestRoundTrips counts how often an operation waits for the link. The numbers are
 // those that the documentation quotes; they may only fall.
 func TestRoundTrips(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address(), Delay: delay})
 	must(t, err)
 	defer func() { must(t, proxy.Close()) }()
@@ -96,7 +96,7 @@ func quiet(t *testing.T, proxy *faultproxy.Proxy) {
 
 func TestReadRetriedOnceWhenTheLinkIsCut(t *testing.T) {
 	t.Parallel()
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 	must(t, err)
 	defer func() { must(t, proxy.Close()) }()
@@ -115,7 +115,7 @@ func TestWriteCutAnywhereIsOldOrNewOrUnknown(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *servers.SSHD{
 		"SFTP":  fileServer,
-		"shell": func(t *testing.T) *servers.SSHD { return startSSHD(t, servers.SSHDOptions{}) },
+		"shell": func(t *testing.T) *servers.SSHD { return servers.StartSSHD(t, servers.SSHDOptions{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -101,7 +101,7 @@ func TestSSHX08NothingSecretIsTold(t *testing.T) {
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
 			marks := newSecrets()
-			s := startSSHD(t, servers.SSHDOptions{Config: []string{"LogLevel DEBUG3"}})
+			s := servers.StartSSHD(t, servers.SSHDOptions{Config: []string{"LogLevel DEBUG3"}})
 			keygen(t, "-p", "-a", "1", "-N", marks.passphrase, "-f", s.IdentityFile)
 			proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 			must(t, err)

@@ -69,7 +69,7 @@ func TestSFTP09ModesAreKeptAndNothingIsOpenMeanwhile(t *testing.T) {
 func TestSFTP11CleaningUpFollowsNoLink(t *testing.T) {
 	for name, policy := range map[string]helper.Policy{"agentless": helper.Never, "helper": helper.Require} {
 		t.Run(name, func(t *testing.T) {
-			g := openTarget(t, startSSHD(t, servers.SSHDOptions{}), func(o *Options) { o.Helper, o.Helpers = policy, helpertest.Bundle(t) })
+			g := openTarget(t, servers.StartSSHD(t, servers.SSHDOptions{}), func(o *Options) { o.Helper, o.Helpers = policy, helpertest.Bundle(t) })
 			precious := filepath.Join(g.outside, "deep", "precious")
 			must(t, os.MkdirAll(filepath.Dir(precious), 0o755))
 			must(t, os.WriteFile(precious, []byte("kept"), 0o600))

@@ -20,7 +20,7 @@ import (
 )
 
 func TestExecOnARealServer(t *testing.T) {
-	g := openTarget(t, startSSHD(t, servers.SSHDOptions{}), nil)
+	g := openTarget(t, servers.StartSSHD(t, servers.SSHDOptions{}), nil)
 	out, exit, err := g.run(t.Context(), "pwd; echo err >&2; exit 3")
 	if err != nil || exit.Code != 3 || !strings.Contains(out, g.dir+"\n") || !strings.Contains(out, "err\n") {
 		t.Errorf("SSHX-07: %q, %+v, %v", out, exit, err)
@@ -51,7 +51,7 @@ func TestExecOnARealServer(t *testing.T) {
 func TestSSHX05RealServerWithFewSessions(t *testing.T) {
 	for _, n := range []int{1, 10} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			g := openTarget(t, startSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxSessions %d", n)}}), nil)
+			g := openTarget(t, servers.StartSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxSessions %d", n)}}), nil)
 			p := g.put(t, "f", "content", 0o644)
 			var wg sync.WaitGroup
 			for range 12 {
@@ -79,7 +79,7 @@ func TestSSHX05RealServerWithFewSessions(t *testing.T) {
 }
 
 func TestNoSFTPSubsystem(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{NoSFTP: true})
+	s := servers.StartSSHD(t, servers.SSHDOptions{NoSFTP: true})
 	g := openTarget(t, s, nil)
 	if g.clients == nil {
 		t.Fatal("the SFTP server was not found by exec")
@@ -91,7 +91,7 @@ func TestNoSFTPSubsystem(t *testing.T) {
 }
 
 func TestSSHX09InternalSFTPOnly(t *testing.T) {
-	g := openTarget(t, startSSHD(t, servers.SSHDOptions{Config: []string{"ForceCommand internal-sftp"}}), nil)
+	g := openTarget(t, servers.StartSSHD(t, servers.SSHDOptions{Config: []string{"ForceCommand internal-sftp"}}), nil)
 	p := filepath.Join(g.dir, "f")
 	if _, err := g.Set().Write.WriteFile(t.Context(), p, []byte("x")); err != nil {
 		t.Error(err)
@@ -102,7 +102,7 @@ func TestSSHX09InternalSFTPOnly(t *testing.T) {
 }
 
 func TestHomeAndTilde(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	o, _ := optionsFor(t, s)
 	o.Dir, o.Root = "~", "/"
 	w, err := Open(t.Context(), o)
@@ -122,7 +122,7 @@ func TestHomeAndTilde(t *testing.T) {
 
 func TestSSHC10ProxyJumpAndCommandAreUsed(t *testing.T) {
 	last := startFake(t, func(f *fakeServer) { f.subsystem = realSFTP })
-	bastion := startSSHD(t, servers.SSHDOptions{})
+	bastion := servers.StartSSHD(t, servers.SSHDOptions{})
 	home := bastion.Home
 	kh, err := os.ReadFile(filepath.Join(home, ".ssh", "known_hosts"))
 	must(t, err)
@@ -179,7 +179,7 @@ func relay(t *testing.T) string {
 }
 
 func TestDialASocketOfTheHost(t *testing.T) {
-	g := openTarget(t, startSSHD(t, servers.SSHDOptions{}), nil)
+	g := openTarget(t, servers.StartSSHD(t, servers.SSHDOptions{}), nil)
 	l, err := net.Listen("unix", g.outside[:len(g.outside)-len("ws-out")]+"s")
 	if err != nil {
 		t.Skip(err) // the path is too long here
@@ -231,7 +231,7 @@ func TestDialASocketOfTheHost(t *testing.T) {
 }
 
 func TestDiagnose(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	o, _ := optionsFor(t, s)
 	names := map[string]bool{}
 	for _, f := range Diagnose(t.Context(), o) {

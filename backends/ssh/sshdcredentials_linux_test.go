@@ -52,7 +52,7 @@ func enter(t *testing.T, s *servers.SSHD, change func(*Options)) error {
 // CertificateFile and in the agent.
 func TestUserCertificatesOfARealServer(t *testing.T) {
 	authority := newKey(t, "ed25519")
-	s := startSSHD(t, servers.SSHDOptions{Config: []string{"TrustedUserCAKeys " + authority + ".pub"}})
+	s := servers.StartSSHD(t, servers.SSHDOptions{Config: []string{"TrustedUserCAKeys " + authority + ".pub"}})
 	sign := func(key, principal, validity string) {
 		keygen(t, "-s", authority, "-I", "somebody", "-n", principal, "-V", validity, key+".pub")
 	}
@@ -124,7 +124,7 @@ func TestSSHC05HostCertificatesOfARealServer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			key := newKey(t, c.kind)
 			keygen(t, "-h", "-s", authority, "-I", "host", "-n", or(c.principal, "127.0.0.1"), "-V", or(c.validity, "always:forever"), key+".pub")
-			s := startSSHD(t, servers.SSHDOptions{Config: []string{"HostKey " + key, "HostCertificate " + key + "-cert.pub"}})
+			s := servers.StartSSHD(t, servers.SSHDOptions{Config: []string{"HostKey " + key, "HostCertificate " + key + "-cert.pub"}})
 			err := enter(t, s, func(o *Options) {
 				o.IdentityFiles = []string{s.IdentityFile}
 				o.AcceptNew = c.accept
@@ -154,7 +154,7 @@ func or(a, b string) string {
 // the agent has it.
 func TestEncryptedKeyOfARealServer(t *testing.T) {
 	const passphrase = "correct horse; battery"
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	open := string(must2(t, s.IdentityFile))
 	keygen(t, "-p", "-a", "1", "-N", passphrase, "-f", s.IdentityFile)
 	if open == string(must2(t, s.IdentityFile)) {
@@ -197,7 +197,7 @@ func TestSSHC08ManyKeysAndARealServer(t *testing.T) {
 	const tries = 3
 	start := func(t *testing.T) *servers.SSHD {
 		t.Helper()
-		return startSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxAuthTries %d", tries)}})
+		return servers.StartSSHD(t, servers.SSHDOptions{Config: []string{fmt.Sprintf("MaxAuthTries %d", tries)}})
 	}
 	failures := func(s *servers.SSHD) int { return strings.Count(s.Log(), "Failed publickey") }
 

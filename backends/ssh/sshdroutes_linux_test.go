@@ -26,9 +26,9 @@ func startRoute(t *testing.T) *route {
 	open := func(s *servers.SSHD) servers.SSHDOptions {
 		return servers.SSHDOptions{Config: []string{"PermitOpen " + s.Address()}}
 	}
-	r := &route{home: t.TempDir(), last: startSSHD(t, servers.SSHDOptions{})}
-	r.second = startSSHD(t, open(r.last))
-	r.first = startSSHD(t, open(r.second))
+	r := &route{home: t.TempDir(), last: servers.StartSSHD(t, servers.SSHDOptions{})}
+	r.second = servers.StartSSHD(t, open(r.last))
+	r.first = servers.StartSSHD(t, open(r.second))
 	return r
 }
 

@@ -105,7 +105,7 @@ func TestSSHX06HelperStartsUnderAnyLoginShell(t *testing.T) {
 // A link that breaks at any point of the start is no reason for other means.
 func TestStartOverALinkThatBreaks(t *testing.T) {
 	b := helpertest.Echo(t)
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	for _, n := range []int64{3000, 20_000, 400_000} {
 		proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 		must(t, err)
@@ -128,7 +128,7 @@ func TestStartOverALinkThatBreaks(t *testing.T) {
 
 // Giving up does not wait for a target that says nothing any more (hazard SSHC-04).
 func TestSSHC04CloseDoesNotWaitForASilentLink(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 	must(t, err)
 	defer func() { must(t, proxy.Close()) }()
@@ -155,7 +155,7 @@ func TestSSHC04CloseDoesNotWaitForASilentLink(t *testing.T) {
 
 // The helper ends when its stream is given up.
 func TestHelperEndsWithItsStream(t *testing.T) {
-	s := startSSHD(t, servers.SSHDOptions{})
+	s := servers.StartSSHD(t, servers.SSHDOptions{})
 	stream, r, err := install.Start(t.Context(), starterOn(t, s, nil), helpertest.Echo(t), install.Options{})
 	must(t, err)
 	talk(t, stream)

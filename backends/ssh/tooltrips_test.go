@@ -34,7 +34,7 @@ func TestToolRoundTrips(t *testing.T) { //nolint:tparallel // its subtests wait 
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startSSHD(t, c.server)
+			s := servers.StartSSHD(t, c.server)
 			proxy, err := faultproxy.Listen(t.Context(), faultproxy.Options{Target: s.Address()})
 			must(t, err)
 			defer func() { must(t, proxy.Close()) }()
