@@ -157,7 +157,7 @@ func TestBASH01BackgroundHoldersDoNotPinTheCall(t *testing.T) { //nolint:tparall
 				arg := unique()
 				start := time.Now()
 				exit, out, err := run(t, t.Context(), e, ops.Command{Script: fmt.Sprintf(script, arg)})
-				if took := time.Since(start); took > 2*time.Second {
+				if took := time.Since(start); took > hung {
 					t.Errorf("took %v", took)
 				}
 				if err != nil || exit.Code != 0 || !strings.Contains(out, "ok\n") || !exit.Background {
@@ -293,7 +293,7 @@ func TestTRUN01EndlessOutputEndsWithTheTimeout(t *testing.T) {
 					heap.look()
 				}
 			})
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > hung {
 				t.Errorf("took %v", took)
 			}
 			if err != nil || !exit.TimedOut || exit.SpillSize == 0 || exit.SpillSize > cmd.SpillLimit {

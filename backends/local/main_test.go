@@ -121,6 +121,9 @@ func run(t testing.TB, ctx context.Context, e engine, cmd ops.Command) (ops.Exit
 	return exit, c.String(), err
 }
 
+// hung is longer than anything takes on a busy machine that is not stuck.
+const hung = time.Minute
+
 // eventually polls until the condition holds.
 func eventually(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()

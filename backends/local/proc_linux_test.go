@@ -23,12 +23,13 @@ func TestBASH01SessionsHoldNoTimeoutUp(t *testing.T) { //nolint:tparallel // its
 			t.Parallel()
 			_, e, _ := open(t, m.options(t))
 			arg := unique()
+			slow := overload(t)
 			start := time.Now()
 			exit, out, err := run(t, t.Context(), e, ops.Command{
 				Script: fmt.Sprintf("setsid sleep %[1]s & (while :; do echo x; sleep 0.1; done) & echo ok; sleep %[1]s", arg), Timeout: time.Second, Grace: 100 * time.Millisecond,
 			})
-			if took := time.Since(start); took > 2500*time.Millisecond {
-				t.Errorf("took %v", took)
+			if took, slow := time.Since(start), max(slow, overload(t)); took > time.Duration(slow*float64(2500*time.Millisecond)) {
+				t.Errorf("took %v, the machine is slow by %.1f", took, slow)
 			}
 			if err != nil || !exit.TimedOut || !strings.Contains(out, "ok\n") || len(alive(t, arg)) > 0 {
 				t.Errorf("%q, %+v, %v, alive %v", out, exit, err, alive(t, arg))
@@ -94,7 +95,7 @@ func TestPROC02KillWorksWithoutTheLeader(t *testing.T) {
 			if err := w.Close(); err != nil || len(alive(t, arg)) > 0 {
 				t.Errorf("%v, alive %v", err, alive(t, arg))
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > hung {
 				t.Errorf("took %v", took)
 			}
 		})
@@ -127,7 +128,7 @@ func TestPROC02AbortedSearchEnds(t *testing.T) {
 		err := search(ctx)
 		took := time.Since(start)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || took > time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || took > 20*time.Second {
 			t.Errorf("%s: %v after %v", name, err, took)
 		}
 	}
@@ -149,8 +150,8 @@ func TestPROC03SuccessWithHeldPipeIsSuccess(t *testing.T) { //nolint:tparallel /
 				_, e, _ := open(t, m.options(t))
 				start := time.Now()
 				exit, out, err := run(t, t.Context(), e, ops.Command{Script: fmt.Sprintf(script, unique()), Timeout: 20 * time.Second})
-				if took := time.Since(start); took > 3*time.Second {
-					t.Errorf("took %v", took) // alone it takes a tenth of a second
+				if took := time.Since(start); took > 15*time.Second {
+					t.Errorf("took %v", took) // alone it takes a tenth of a second, with the timeout twenty
 				}
 				if err != nil || out != "hi\n" || exit.Code != 0 || exit.TimedOut || !exit.Background {
 					t.Errorf("%q, %+v, %v", out, exit, err)

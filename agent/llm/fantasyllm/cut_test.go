@@ -161,7 +161,7 @@ func TestAbortEndsTheRequest(t *testing.T) {
 					cancel()
 				}
 			})
-			if took := time.Since(start); !errors.Is(err, context.Canceled) || took > time.Second {
+			if took := time.Since(start); !errors.Is(err, context.Canceled) || took > 30*time.Second {
 				t.Errorf("%v after %v", err, took)
 			}
 			if m == nil || m.Text() == "" || m.StopReason != "" {

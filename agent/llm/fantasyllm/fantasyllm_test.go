@@ -371,7 +371,7 @@ func TestPROV02SilenceEndsTheAnswer(t *testing.T) {
 			defer timer.Stop()
 			start := time.Now()
 			_, err := p.Stream(ctx, llm.Request{Messages: []llm.Message{llm.UserText("go", 1)}}, func(llm.StreamEvent) {})
-			if took := time.Since(start); !errors.Is(err, cause) || took > time.Second {
+			if took := time.Since(start); !errors.Is(err, cause) || took > 30*time.Second {
 				t.Errorf("%v after %v", err, took)
 			}
 		})
