@@ -10,7 +10,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/piremote/piremote/tools/ops"
-	"github.com/piremote/piremote/tools/ops/steps"
 	"github.com/piremote/piremote/tools/schema"
 	"github.com/piremote/piremote/tools/tool"
 )
@@ -36,6 +35,10 @@ type EditDetails struct {
 	FirstChangedLine int    `json:"firstChangedLine"`
 	Tolerant         []int  `json:"tolerant,omitempty"` // edits that matched only tolerantly
 	InPlace          string `json:"inPlace,omitempty"`
+	// ChangedElsewhere says that somebody else has changed the file since the
+	// session saw it, and that the edited places are as they were shown, or were
+	// never shown.
+	ChangedElsewhere bool `json:"changedElsewhere,omitempty"`
 }
 
 // maxEditBytes bounds the size of a file that can be edited.
@@ -81,10 +84,11 @@ func (t editTool) edit(ctx context.Context, call tool.Call, p EditParams) (tool.
 		req.Edits[i] = ops.Replacement{Old: e.OldText, New: e.NewText}
 	}
 	var report ops.EditReport
+	moved := false
 	_, used, err := t.locate(ctx, p.Path, call.Scope, false, func(abs, used string) error {
 		edit := func(ctx context.Context) (err error) {
 			req.Name = show(or(used, p.Path))
-			report, err = t.editFile(ctx, abs, req)
+			report, moved, err = t.revise(ctx, t.file(call, abs), req)
 			return err
 		}
 		if used == "" {
@@ -104,21 +108,13 @@ func (t editTool) edit(ctx context.Context, call tool.Call, p EditParams) (tool.
 		plural(int64(len(p.Edits)), "block", "blocks"), show(or(used, p.Path))))
 	result.Details = EditDetails{
 		Path: report.Path, Used: used, Diff: report.Diff, Patch: report.Patch,
-		FirstChangedLine: report.FirstChangedLine, Tolerant: report.Tolerant, InPlace: report.InPlace,
+		FirstChangedLine: report.FirstChangedLine, Tolerant: report.Tolerant, InPlace: report.InPlace, ChangedElsewhere: moved,
 	}
 	result.Effects = []tool.Effect{{
 		Workspace: t.set.Target.Label, Operation: "edit", Path: report.Path,
 		Before: report.Before, After: report.After,
 	}}
 	return result, nil
-}
-
-// editFile edits a file, in one step where the workspace can.
-func (t editTool) editFile(ctx context.Context, abs string, req ops.EditRequest) (ops.EditReport, error) {
-	if e, ok := t.set.Edit.(ops.Editor); ok {
-		return e.EditFile(ctx, abs, req)
-	}
-	return steps.EditFile(ctx, t.set.Edit, abs, req)
 }
 
 // prepareEdit accepts the shapes that models and older transcripts use: edits

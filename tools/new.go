@@ -16,7 +16,8 @@ type Options struct {
 
 // workspace is what every tool knows about where it works.
 type workspace struct {
-	set ops.Set
+	set  ops.Set
+	seen *seen
 }
 
 // builder makes one tool for a workspace that offers what it needs.
@@ -64,7 +65,7 @@ func New(set ops.Set, names []string, o Options) ([]tool.Tool, error) {
 			return nil, fmt.Errorf("unknown tool %q: the tools are %s", n, join(known))
 		}
 	}
-	ws := workspace{set: set}
+	ws := workspace{set: set, seen: newSeen()}
 	var list []tool.Tool
 	for _, b := range builders() {
 		if names != nil && !slices.Contains(names, b.name) || !b.offers(set) {

@@ -102,6 +102,7 @@ func (t readTool) read(ctx context.Context, call tool.Call, p ReadParams) (tool.
 		return tool.Result{}, fmt.Errorf("Offset %d is beyond end of file (%d lines total)", req.Offset, win.TotalLines) //nolint:staticcheck // the sentence that the specification fixes
 	}
 	details.FirstLine, details.Lines, details.TotalLines = req.Offset, win.Lines, win.TotalLines
+	t.seen.shown(t.file(call, abs), win.Size, win.Version, window{first: req.Offset, text: string(win.Data), last: req.Offset-1+win.Lines == win.TotalLines})
 	details.Truncated = win.LineBytes > 0 || req.Offset-1+win.Lines < win.TotalLines
 	result.Details = details
 	result.Content = []tool.Content{tool.Text{Text: windowText(p, abs, used, req, win)}}

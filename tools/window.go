@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/piremote/piremote/tools/ops"
+	"github.com/piremote/piremote/tools/ops/steps"
 )
 
 // maxPlainRead bounds what is held in memory of a file on a workspace that can
@@ -26,11 +27,13 @@ func readWindow(ctx context.Context, read ops.ReadOperations, path string, req o
 	if o, ok := read.(ops.Opener); ok {
 		return streamWindow(ctx, o, path, req)
 	}
-	data, err := read.ReadFile(ctx, path, maxPlainRead)
+	data, version, err := steps.Read(ctx, read, path, maxPlainRead)
 	if err != nil {
 		return ops.Window{}, err
 	}
-	return windowOf(bytes.NewReader(data), req)
+	win, err := windowOf(bytes.NewReader(data), req)
+	win.Version = version
+	return win, err
 }
 
 func streamWindow(ctx context.Context, o ops.Opener, path string, req ops.WindowRequest) (ops.Window, error) {

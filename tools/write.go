@@ -66,7 +66,7 @@ func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (to
 	}
 	var report ops.WriteReport
 	replace := func(ctx context.Context) (err error) {
-		report, err = t.writeTree(ctx, abs, data)
+		report, err = t.overwrite(ctx, t.file(call, abs), or(used, p.Path), data)
 		return err
 	}
 	if used != "" {

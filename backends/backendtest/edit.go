@@ -21,6 +21,7 @@ func editChecks() []Check {
 		{Name: "EditMismatch", Rule: "replacements that do not apply are a *MismatchError with the text of the plain path, and nothing is written", Run: editMismatch},
 		{Name: "EditRefused", Rule: "what can't be read or written fails as there and keeps its bytes", Run: editRefused},
 		{Name: "EditLimit", Rule: "a file above the limit is ErrTooLarge, one at the limit is edited", Run: editLimit},
+		{Name: "EditExpects", Rule: "a file that is not as expected is ErrChanged and keeps its bytes, one that is is edited (MUTQ-03)", Run: editExpects},
 		{Name: "EditLosesNothing", Rule: "of edits of one file under two names at the same time each is in the file, or fails with ErrChanged (MUTQ-04)", Run: editLosesNothing},
 		{Name: "EditConfined", Rule: "an edit of what lies outside is ErrOutside (CONF-02)", Run: editConfined},
 		{Name: "CancelledEdit", Rule: "an edit cancelled before it began is context.Canceled and has no effect", Run: cancelledEdit},
@@ -214,6 +215,26 @@ func editLimit(ctx context.Context, w *Workspace) error {
 	req.Limit = 10
 	_, err = e.EditFile(ctx, w.at("file"), req)
 	return first(done("edit of 10 bytes, of 10 at most", err), holds(w.Fixture, w.at("file"), []byte("00123456789")))
+}
+
+func editExpects(ctx context.Context, w *Workspace) error {
+	e, err := w.editor()
+	if err != nil {
+		return err
+	}
+	old := []byte("0123456789")
+	if err := w.put(map[string]string{"file": string(old)}); err != nil {
+		return err
+	}
+	req := edited("file", "0", "00")
+	req.Expect = steps.Hash([]byte("0123456780"))
+	_, err = e.EditFile(ctx, w.at("file"), req)
+	if err := first(fileError("another content is expected", err, ops.ErrChanged), holds(w.Fixture, w.at("file"), old)); err != nil {
+		return err
+	}
+	req.Expect = steps.Hash(old)
+	_, err = e.EditFile(ctx, w.at("file"), req)
+	return first(done("the content is as expected", err), holds(w.Fixture, w.at("file"), []byte("00123456789")))
 }
 
 // editLosesNothing has each of several editors change its own words of one file.

@@ -115,7 +115,7 @@ func (w *Workspace) weaker(words string) error {
 func Checks() []Check {
 	var all []Check
 	for _, list := range [][]Check{
-		readChecks(), windowChecks(), writeChecks(), editChecks(), treeChecks(), replaceChecks(), mkdirChecks(), nameChecks(), listChecks(), cancelChecks(), searchChecks(),
+		readChecks(), windowChecks(), writeChecks(), editChecks(), treeChecks(), replaceChecks(), versionChecks(), mkdirChecks(), nameChecks(), listChecks(), cancelChecks(), searchChecks(),
 		outputChecks(), endChecks(), placeChecks(), backgroundChecks(), killChecks(), spillChecks(), mutationChecks(), confineChecks(),
 	} {
 		all = append(all, list...)

@@ -16,6 +16,8 @@ var (
 	_ ops.WriteOperations = fileOps{}
 	_ ops.GrepOperations  = fileOps{}
 	_ ops.Canonicalizer   = fileOps{}
+	_ ops.VersionReader   = fileOps{}
+	_ ops.VersionWriter   = fileOps{}
 	_ ops.WindowReader    = windowOps{}
 	_ ops.Searcher        = searchOps{}
 	_ ops.Globber         = searchOps{}
@@ -71,14 +73,23 @@ func (f fileOps) Access(ctx context.Context, path string) (err error) {
 }
 
 // ReadFile implements ops.ReadOperations in three round trips.
-func (f fileOps) ReadFile(ctx context.Context, path string, limit int64) (data []byte, err error) {
+func (f fileOps) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	data, _, err := f.ReadVersion(ctx, path, limit)
+	return data, err
+}
+
+// ReadVersion implements ops.VersionReader likewise.
+func (f fileOps) ReadVersion(ctx context.Context, path string, limit int64) (data []byte, v ops.Version, err error) {
 	if !f.scripts() {
-		data, err = f.v.files.ReadFile(ctx, path, limit)
+		data, v, err = f.v.files.ReadVersion(ctx, path, limit)
 	}
 	if f.scripts() || f.shell(err) {
-		return byShell(ctx, f, func(e *posix.Engine) ([]byte, error) { return e.ReadFile(ctx, path, limit) })
+		data, err = byShell(ctx, f, func(e *posix.Engine) (data []byte, err error) {
+			data, v, err = e.ReadVersion(ctx, path, limit)
+			return data, err
+		})
 	}
-	return data, err
+	return data, v, err
 }
 
 // Stat implements ops.LsOperations in one round trip.
@@ -116,6 +127,14 @@ func (f fileOps) WriteFile(ctx context.Context, path string, data []byte) (ops.W
 		return f.v.files.WriteFile(ctx, path, data)
 	}
 	return f.v.engine.WriteFile(ctx, path, data)
+}
+
+// WriteVersion implements ops.VersionWriter likewise.
+func (f fileOps) WriteVersion(ctx context.Context, path string, v ops.Version, data []byte) (ops.WriteReport, error) {
+	if !f.scripts() {
+		return f.v.files.WriteVersion(ctx, path, v, data)
+	}
+	return f.v.engine.WriteVersion(ctx, path, v, data)
 }
 
 // Canonical implements ops.Canonicalizer in one round trip.

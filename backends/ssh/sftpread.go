@@ -81,6 +81,13 @@ func openFile(ctx context.Context, s *sftpSession, name string, flag int) (*sftp
 // for data, size and a second look at the path, and more only for what exceeds
 // the pipeline.
 func (f *sftpFiles) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	data, _, err := f.ReadVersion(ctx, name, limit)
+	return data, err
+}
+
+// ReadVersion is ReadFile; the version is that of the path's first look.
+func (f *sftpFiles) ReadVersion(ctx context.Context, name string, limit int64) ([]byte, ops.Version, error) {
+	var v ops.Version
 	data, err := retry(ctx, f.clients, func(ctx context.Context, s *sftpSession) ([]byte, error) {
 		p, err := f.regular(ctx, s, name)
 		if err != nil {
@@ -89,6 +96,7 @@ func (f *sftpFiles) ReadFile(ctx context.Context, name string, limit int64) ([]b
 		if limit > 0 && p.info.Size() > limit {
 			return nil, ops.ErrTooLarge
 		}
+		v = versionOf(p.info)
 		file, err := openFile(ctx, s, p.path, os.O_RDONLY)
 		if err != nil {
 			return nil, err
@@ -102,7 +110,7 @@ func (f *sftpFiles) ReadFile(ctx context.Context, name string, limit int64) ([]b
 		}
 		return data, err
 	})
-	return data, failure(ctx, "read", name, err)
+	return data, v, failure(ctx, "read", name, err)
 }
 
 // same checks that a path still leads to itself after it was opened: a link that

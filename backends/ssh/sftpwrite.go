@@ -80,20 +80,42 @@ type upload struct {
 	session *sftpSession
 	place   place
 	data    []byte
+	expect  *ops.Version // that the file must be of; nil if any will do
 	temp    string
-	made    bool       // temp exists, as far as is known
-	file    *sftp.File // temp, while it is open
+	made    bool        // temp exists, as far as is known
+	version ops.Version // of the new file
+	file    *sftp.File  // temp, while it is open
 }
 
 // WriteFile replaces a file: a new file in the same folder, closed to others
 // until it has owner and mode of the old one, synced, its size checked, renamed
 // over the target. (Hazards SFTP-02, SFTP-05, SFTP-09.)
 func (f *sftpFiles) WriteFile(ctx context.Context, name string, data []byte) (ops.WriteReport, error) {
+	return f.write(ctx, name, data, nil)
+}
+
+// WriteVersion implements ops.VersionWriter with the looks that WriteFile takes.
+// Servers tell times in seconds.
+func (f *sftpFiles) WriteVersion(ctx context.Context, name string, v ops.Version, data []byte) (ops.WriteReport, error) {
+	report, err := f.write(ctx, name, data, &v)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = failure(ctx, "write", name, ops.ErrChanged)
+	}
+	return report, err
+}
+
+// versionOf is what SFTP tells of the state of a file.
+func versionOf(info fs.FileInfo) ops.Version {
+	return ops.Version{Size: info.Size(), Modified: info.ModTime()}
+}
+
+// write replaces a file, if it is of the version that is expected, unless that is nil.
+func (f *sftpFiles) write(ctx context.Context, name string, data []byte, expect *ops.Version) (ops.WriteReport, error) {
 	s, err := f.clients.get(ctx)
 	if err != nil {
 		return ops.WriteReport{}, f.clients.unavailable(err)
 	}
-	u := &upload{files: f, session: s, data: data}
+	u := &upload{files: f, session: s, data: data, expect: expect}
 	report, err := u.run(ctx, name)
 	if err != nil {
 		if s.lost(err) && ops.KindOf(err) == "" {
@@ -121,6 +143,9 @@ func (u *upload) run(ctx context.Context, name string) (ops.WriteReport, error) 
 	case old.Mode().Perm()&0o222 == 0:
 		return ops.WriteReport{}, fs.ErrPermission // for root too: whoever took the bits away meant it
 	}
+	if u.expect != nil && (old == nil || !u.expect.Same(versionOf(old))) {
+		return ops.WriteReport{}, ops.ErrChanged
+	}
 	report := ops.WriteReport{Path: u.place.path, Created: old == nil}
 	links, allowed := u.countLinks(ctx), make(chan error, 1)
 	go func() { allowed <- u.mayWrite(ctx) }()
@@ -139,6 +164,7 @@ func (u *upload) run(ctx context.Context, name string) (ops.WriteReport, error) 
 		report.InPlace = reason
 		return report, u.overwrite(ctx)
 	}
+	report.Version = u.version
 	return report, u.replace(ctx)
 }
 
@@ -239,8 +265,8 @@ func (u *upload) fill(ctx context.Context, file *sftp.File) error {
 func (u *upload) settle(ctx context.Context, file *sftp.File, mine fs.FileInfo) (reason string, err error) {
 	s, old := u.session, u.place.info
 	type outcome struct {
-		reason string
-		size   int64
+		reason  string
+		version ops.Version
 	}
 	got, err := call(ctx, s, func(c *sftp.Client) (outcome, error) {
 		kept := make(chan string, 1)
@@ -248,7 +274,7 @@ func (u *upload) settle(ctx context.Context, file *sftp.File, mine fs.FileInfo) 
 		info, err := file.Stat()
 		o := outcome{reason: <-kept}
 		if err == nil {
-			o.size = info.Size()
+			o.version = versionOf(info)
 			err = syncFile(c, file)
 		}
 		if err != nil && !s.lost(err) {
@@ -256,8 +282,8 @@ func (u *upload) settle(ctx context.Context, file *sftp.File, mine fs.FileInfo) 
 		}
 		return o, err
 	})
-	if err == nil && got.size != int64(len(u.data)) {
-		err = fmt.Errorf("the new file has %d of %d bytes", got.size, len(u.data))
+	if u.version = got.version; err == nil && got.version.Size != int64(len(u.data)) {
+		err = fmt.Errorf("the new file has %d of %d bytes", got.version.Size, len(u.data))
 	}
 	return got.reason, err
 }

@@ -141,7 +141,7 @@ func (v *view) set() ops.Set {
 // weakerBySFTP lists what SFTP can't promise, a sentence each.
 func (v *view) weakerBySFTP() []string {
 	list := []string{
-		"A file that another process changes between reading and replacing it may be replaced: there is no compare-and-swap at the target.",
+		"A file that another process changes in the moment before it is replaced, or within a second and to the same size, is replaced: there is no compare-and-swap at the target.",
 		"ACLs and extended attributes of a replaced file are not kept: SFTP does not carry them.",
 	}
 	if v.root != "/" {

@@ -47,6 +47,8 @@ type Window struct {
 	Head []byte
 	// Invalid reports whether Data is not valid UTF-8.
 	Invalid bool
+	// Version is that of the file, for a VersionWriter; zero if unknown.
+	Version Version
 }
 
 // Opener streams a file. The reader is not safe for concurrent use; Close is,

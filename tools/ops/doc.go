@@ -25,10 +25,10 @@
 //
 // An ability is an extra interface of one method. Tools find it by type
 // assertion on the operations they were given: Editor on Set.Edit, TreeWriter and
-// Replacer on Set.Write, Canonicalizer on either. Absent means absent, and no
+// Replacer on Set.Write, Canonicalizer, VersionReader and VersionWriter on either. Absent means absent, and no
 // method returns "unsupported". Each ability gives the same answer as the plain
 // path, only cheaper, and what changes a file is one step; the conformance suite
-// of backends/backendtest proves it. Replacer alone has no plain path.
+// of backends/backendtest proves it. Replacer and the two about versions have no plain path.
 //
 // The package imports nothing but the standard library.
 package ops

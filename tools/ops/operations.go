@@ -39,6 +39,9 @@ type WriteReport struct {
 	Path    string // canonical path of the file that was written
 	Created bool   // the file did not exist
 	InPlace string // why the file was not replaced atomically; empty if it was
+	// Version is that of the file as it was written, for a VersionWriter; zero if
+	// unknown.
+	Version Version
 }
 
 // EditOperations is what the edit tool consumes.

@@ -26,6 +26,9 @@ type EditRequest struct {
 	// Limit is the size in bytes of a file that is edited at most; zero or less
 	// means no limit.
 	Limit int64
+	// Expect is the SHA-256 of the content that is to be edited, in lower-case
+	// hexadecimal: any other is ErrChanged. Empty means whatever the file holds.
+	Expect string
 }
 
 // Replacement puts New in the place of Old. Both are literal.

@@ -57,6 +57,7 @@ func (m *EditRequest) fields(c *codec) {
 	c.string(&m.Edit.Name)
 	list(c, &m.Edit.Edits, func(r *ops.Replacement) { c.string(&r.Old); c.string(&r.New) })
 	c.int64(&m.Edit.Limit)
+	c.string(&m.Edit.Expect)
 }
 
 // EditReply says what was changed.

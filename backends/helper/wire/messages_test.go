@@ -44,7 +44,7 @@ func messages() []Message {
 		&SearchReply{ops.SearchReport{Limited: true, Unreadable: 2, Notes: []string{"n"}}},
 		&WriteRequest{1, "/a", WriteSwap, ops.Expect{Exists: true, Size: 3, Hash: "h"}, []byte("data")},
 		&WriteReply{report},
-		&EditRequest{1, "/a", ops.EditRequest{Name: "a", Edits: []ops.Replacement{{Old: "o", New: "n"}}, Limit: 5}},
+		&EditRequest{1, "/a", ops.EditRequest{Name: "a", Edits: []ops.Replacement{{Old: "o", New: "n"}}, Limit: 5, Expect: "ff"}},
 		&EditReply{ops.EditReport{WriteReport: report, Before: "b", After: "a", Diff: "d", Patch: "p", FirstChangedLine: 3, Tolerant: []int{0, 2}}},
 		&AskRequest{"c"},
 		&AskReply{FateUnknown, []byte("r"), failure},

@@ -32,6 +32,8 @@ func sentinel(code string) error {
 		return ops.ErrOutside
 	case "ELOOP":
 		return ops.ErrLoop
+	case "ECHANGED":
+		return ops.ErrChanged
 	case "EIO":
 		return errInput
 	case "ENOSPC":

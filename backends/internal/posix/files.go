@@ -55,6 +55,17 @@ const replyRoom = 64 << 10
 
 // ReadFile implements ops.ReadOperations in one round trip.
 func (e *Engine) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	data, _, err := e.ReadVersion(ctx, name, limit)
+	return data, err
+}
+
+// ReadVersion implements ops.VersionReader in one round trip.
+func (e *Engine) ReadVersion(ctx context.Context, name string, limit int64) ([]byte, ops.Version, error) {
+	data, info, err := e.read(ctx, name, limit)
+	return data, version(info), err
+}
+
+func (e *Engine) read(ctx context.Context, name string, limit int64) ([]byte, ops.FileInfo, error) {
 	req, bound := request{}, ""
 	if limit > 0 {
 		bound = strconv.FormatInt(limit+1, 10)
@@ -62,31 +73,31 @@ func (e *Engine) ReadFile(ctx context.Context, name string, limit int64) ([]byte
 	}
 	r, err := e.run(ctx, "read", name, req, "read", bound)
 	if err != nil {
-		return nil, err
+		return nil, ops.FileInfo{}, err
 	}
 	if len(r) < 2 {
-		return nil, e.transport(ops.KindProtocol, e.label+": incomplete answer", nil)
+		return nil, ops.FileInfo{}, e.transport(ops.KindProtocol, e.label+": incomplete answer", nil)
 	}
 	data := r[1].data
 	switch {
 	case r[1].mark[0] == "short":
-		return nil, pathError("read", name, io.ErrUnexpectedEOF)
+		return nil, ops.FileInfo{}, pathError("read", name, io.ErrUnexpectedEOF)
 	case limit > 0 && int64(len(data)) > limit:
-		return nil, pathError("read", name, ops.ErrTooLarge)
+		return nil, ops.FileInfo{}, pathError("read", name, ops.ErrTooLarge)
 	}
 	info, err := e.info(r[0], name)
 	if err != nil {
-		return nil, err
+		return nil, ops.FileInfo{}, err
 	}
 	if id, own := e.ownFile(name); own && id != info.ID {
-		return nil, pathError("read", name, ops.ErrOutside)
+		return nil, ops.FileInfo{}, pathError("read", name, ops.ErrOutside)
 	}
 	if int64(len(data)) < info.FileSize && info.FileSize != 4096 {
 		// It shrank while it was read, or the reply is incomplete. Files of
 		// /sys claim one page and hold less.
-		return nil, pathError("read", name, io.ErrUnexpectedEOF)
+		return nil, ops.FileInfo{}, pathError("read", name, io.ErrUnexpectedEOF)
 	}
-	return data, nil
+	return data, info, nil
 }
 
 // Stat implements ops.LsOperations in one round trip.
@@ -160,12 +171,27 @@ func (e *Engine) MkdirAll(ctx context.Context, dir string) error {
 	return err
 }
 
-// WriteFile implements ops.WriteOperations in one round trip. The data travels
-// on stdin after the script (hazard DKF-01) and its size is checked before
-// anything is replaced.
+// WriteFile implements ops.WriteOperations in one round trip.
 func (e *Engine) WriteFile(ctx context.Context, name string, data []byte) (ops.WriteReport, error) {
+	return e.write(ctx, name, "", data)
+}
+
+// WriteVersion implements ops.VersionWriter in one round trip. A version that was seen
+// where the target could not tell the time is not that of any file.
+func (e *Engine) WriteVersion(ctx context.Context, name string, v ops.Version, data []byte) (ops.WriteReport, error) {
+	report, err := e.write(ctx, name, versionWords(v), data)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = pathError("write", name, ops.ErrChanged)
+	}
+	return report, err
+}
+
+// write replaces a file, if it is of the version that is expected, unless that is
+// empty. The data travels on stdin after the script (hazard DKF-01) and its size is
+// checked before anything is replaced.
+func (e *Engine) write(ctx context.Context, name, expect string, data []byte) (ops.WriteReport, error) {
 	size := strconv.Itoa(len(data))
-	r, err := e.run(ctx, "write", name, request{bulk: data, effect: true}, "write", size, nonce())
+	r, err := e.run(ctx, "write", name, request{bulk: data, effect: true}, "write", size, nonce(), expect)
 	if len(r) > 0 && err != nil {
 		switch code, _ := r.failure(); code {
 		case "ESHORT":
@@ -184,6 +210,9 @@ func (e *Engine) WriteFile(ctx context.Context, name string, data []byte) (ops.W
 	if len(p.mark) == 3 {
 		report.Created = p.mark[1] == "y"
 		report.InPlace = inPlace(p.mark[2])
+	}
+	if info, err := e.info(r[0], name); err == nil {
+		report.Version = version(info)
 	}
 	return report, nil
 }

@@ -14,6 +14,8 @@ var (
 	_ ops.GrepOperations  = (*Engine)(nil)
 	_ ops.Canonicalizer   = (*Engine)(nil)
 	_ ops.WindowReader    = (*Engine)(nil)
+	_ ops.VersionReader   = (*Engine)(nil)
+	_ ops.VersionWriter   = (*Engine)(nil)
 	_ ops.Searcher        = (*Engine)(nil)
 	_ ops.Globber         = (*Engine)(nil)
 )
@@ -28,7 +30,8 @@ func (e *Engine) Set() ops.Set {
 		Write: struct {
 			ops.WriteOperations
 			ops.Canonicalizer
-		}{e, e},
+			ops.VersionWriter
+		}{e, e, e},
 	}
 	if p.PowerShell != "" {
 		s.PowerShell = bash{e}
@@ -38,21 +41,27 @@ func (e *Engine) Set() ops.Set {
 			ops.ReadOperations
 			ops.Canonicalizer
 			ops.WindowReader
-		}{e, e, e}
+			ops.VersionReader
+		}{e, e, e, e}
 		s.Edit = struct {
 			ops.EditOperations
 			ops.Canonicalizer
 			ops.WindowReader
-		}{e, e, e}
+			ops.VersionReader
+			ops.VersionWriter
+		}{e, e, e, e, e}
 	} else {
 		s.Read = struct {
 			ops.ReadOperations
 			ops.Canonicalizer
-		}{e, e}
+			ops.VersionReader
+		}{e, e, e}
 		s.Edit = struct {
 			ops.EditOperations
 			ops.Canonicalizer
-		}{e, e}
+			ops.VersionReader
+			ops.VersionWriter
+		}{e, e, e, e}
 	}
 	list := struct {
 		ops.GrepOperations
@@ -111,7 +120,11 @@ func (e *Engine) target() ops.Target {
 // sentence each.
 func (e *Engine) WeakerFiles() []string {
 	p := e.core.probe
-	list := []string{"A file that another process changes between reading and replacing it is replaced: there is no compare-and-swap at the target."}
+	moment := "in the moment before it is replaced"
+	if p.Stat == "" {
+		moment = "between reading and replacing it"
+	}
+	list := []string{"A file that another process changes " + moment + " is replaced: there is no compare-and-swap at the target."}
 	add := func(missing bool, sentence string) {
 		if missing {
 			list = append(list, sentence)

@@ -26,7 +26,8 @@ func (e *Engine) ReadWindow(ctx context.Context, name string, req ops.WindowRequ
 	if len(r) != 5 || len(r[3].mark) != 4 {
 		return ops.Window{}, protocol()
 	}
-	if info, err := e.info(r[0], name); err != nil {
+	info, err := e.info(r[0], name)
+	if err != nil {
 		return ops.Window{}, err
 	} else if id, own := e.ownFile(name); own && id != info.ID {
 		return ops.Window{}, pathError("read", name, ops.ErrOutside)
@@ -37,7 +38,7 @@ func (e *Engine) ReadWindow(ctx context.Context, name string, req ops.WindowRequ
 			return ops.Window{}, protocol()
 		}
 	}
-	w := ops.Window{Head: r[1].data, TotalLines: int(n[0]), Size: n[1]}
+	w := ops.Window{Head: r[1].data, TotalLines: int(n[0]), Size: n[1], Version: version(info)}
 	if n[1] > 0 && n[2] == 0 {
 		w.TotalLines++
 	}

@@ -76,6 +76,7 @@ func TestWRIT03LinksStayLinks(t *testing.T) {
 		must(t, os.Symlink("dir/file", f.path("link")))
 		r, err := f.WriteFile(ctx, f.path("link"), []byte("new"))
 		must(t, err)
+		r.Version = ops.Version{}
 		if diff := cmp.Diff(ops.WriteReport{Path: f.path("real/file")}, r); diff != "" {
 			t.Error(diff)
 		}
@@ -230,6 +231,7 @@ func TestREAD04Window(t *testing.T) {
 			} {
 				got, err := f.ReadWindow(t.Context(), f.path(name), req)
 				must(t, err)
+				got.Version = ops.Version{}
 				oracle := windowOracle([]byte(data), req)
 				if diff := cmp.Diff(oracle, got, cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) })); diff != "" {
 					t.Errorf("%s %+v: %s", name, req, diff)

@@ -24,7 +24,7 @@ type Breach struct {
 // Broken returns a breach for every check.
 func Broken() []Breach {
 	var all []Breach
-	for _, list := range [][]Breach{brokenReads(), brokenWrites(), brokenEdits(), brokenTrees(), brokenReplaces(), brokenLists(), brokenExecs(), brokenEnds(), brokenQueues(), brokenConfinement()} {
+	for _, list := range [][]Breach{brokenReads(), brokenWrites(), brokenEdits(), brokenTrees(), brokenReplaces(), brokenVersions(), brokenLists(), brokenExecs(), brokenEnds(), brokenQueues(), brokenConfinement()} {
 		all = append(all, list...)
 	}
 	return all
@@ -41,6 +41,8 @@ type operations interface { //nolint:interfacebloat // everything that a set may
 	ops.Editor
 	ops.TreeWriter
 	ops.Replacer
+	ops.VersionReader
+	ops.VersionWriter
 	MkdirAll(ctx context.Context, dir string) error
 }
 
@@ -56,6 +58,8 @@ type altered struct {
 	edit      func(ctx context.Context, p string, req ops.EditRequest) (ops.EditReport, error)
 	tree      func(ctx context.Context, p string, data []byte) (ops.WriteReport, error)
 	replace   func(ctx context.Context, p string, expect ops.Expect, data []byte) (ops.WriteReport, error)
+	reread    versionReadFunc
+	rewrite   versionWriteFunc
 	stat      func(ctx context.Context, p string) (fs.FileInfo, error)
 	list      func(ctx context.Context, p string, yield func(fs.DirEntry) bool) error
 	canonical func(ctx context.Context, p string) (string, error)
@@ -123,6 +127,20 @@ func (a altered) ReplaceFile(ctx context.Context, p string, expect ops.Expect, d
 		return a.replace(ctx, p, expect, data)
 	}
 	return a.operations.ReplaceFile(ctx, p, expect, data)
+}
+
+func (a altered) ReadVersion(ctx context.Context, p string, limit int64) ([]byte, ops.Version, error) {
+	if a.reread != nil {
+		return a.reread(ctx, p, limit)
+	}
+	return a.operations.ReadVersion(ctx, p, limit)
+}
+
+func (a altered) WriteVersion(ctx context.Context, p string, v ops.Version, data []byte) (ops.WriteReport, error) {
+	if a.rewrite != nil {
+		return a.rewrite(ctx, p, v, data)
+	}
+	return a.operations.WriteVersion(ctx, p, v, data)
 }
 
 func (a altered) Stat(ctx context.Context, p string) (fs.FileInfo, error) {

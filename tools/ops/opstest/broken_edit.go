@@ -88,9 +88,15 @@ func brokenEdits() []Breach {
 				return next.EditFile(ctx, p, req)
 			}
 		}),
+		edits("EditExpects", "any content is edited", func(_ *Memory, next operations) editFunc {
+			return func(ctx context.Context, p string, req ops.EditRequest) (ops.EditReport, error) {
+				req.Expect = ""
+				return next.EditFile(ctx, p, req)
+			}
+		}),
 		edits("EditLosesNothing", "there is room between reading and writing", func(_ *Memory, next operations) editFunc {
 			return func(ctx context.Context, p string, req ops.EditRequest) (ops.EditReport, error) {
-				return steps.EditFile(ctx, slow{next}, p, req)
+				return steps.EditFile(ctx, struct{ ops.EditOperations }{slow{next}}, p, req)
 			}
 		}),
 		edits("EditConfined", "an edit is not confined", func(m *Memory, _ operations) editFunc {

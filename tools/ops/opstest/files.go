@@ -13,14 +13,14 @@ import (
 )
 
 func (v view) Access(ctx context.Context, p string) error {
-	_, err := v.content(ctx, "access", p)
+	_, _, err := v.content(ctx, "access", p)
 	return err
 }
 
 // content returns the bytes of a regular file that may be read.
-func (v view) content(ctx context.Context, op, p string) ([]byte, error) {
+func (v view) content(ctx context.Context, op, p string) ([]byte, ops.Version, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, ops.Version{}, err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -28,30 +28,35 @@ func (v view) content(ctx context.Context, op, p string) ([]byte, error) {
 }
 
 // read is content. The lock is held.
-func (v view) read(op, p string) ([]byte, error) {
+func (v view) read(op, p string) ([]byte, ops.Version, error) {
 	at, err := v.regular(op, p)
 	if err != nil {
-		return nil, err
+		return nil, ops.Version{}, err
 	}
 	if at.node.mode.Perm()&0o444 == 0 {
-		return nil, pathError(op, p, fs.ErrPermission)
+		return nil, ops.Version{}, pathError(op, p, fs.ErrPermission)
 	}
-	return at.node.data, nil // data is replaced, never changed
+	return at.node.data, at.node.version(), nil // data is replaced, never changed
 }
 
 func (v view) ReadFile(ctx context.Context, p string, limit int64) ([]byte, error) {
-	data, err := v.content(ctx, "read", p)
+	data, _, err := v.ReadVersion(ctx, p, limit)
+	return data, err
+}
+
+func (v view) ReadVersion(ctx context.Context, p string, limit int64) ([]byte, ops.Version, error) {
+	data, version, err := v.content(ctx, "read", p)
+	if err == nil && limit > 0 && int64(len(data)) > limit {
+		err = pathError("read", p, ops.ErrTooLarge)
+	}
 	if err != nil {
-		return nil, err
+		return nil, ops.Version{}, err
 	}
-	if limit > 0 && int64(len(data)) > limit {
-		return nil, pathError("read", p, ops.ErrTooLarge)
-	}
-	return append([]byte{}, data...), nil
+	return append([]byte{}, data...), version, nil
 }
 
 func (v view) Open(ctx context.Context, p string) (io.ReadCloser, error) {
-	data, err := v.content(ctx, "open", p)
+	data, _, err := v.content(ctx, "open", p)
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +64,11 @@ func (v view) Open(ctx context.Context, p string) (io.ReadCloser, error) {
 }
 
 func (v view) ReadWindow(ctx context.Context, p string, req ops.WindowRequest) (ops.Window, error) {
-	data, err := v.content(ctx, "read", p)
+	data, version, err := v.content(ctx, "read", p)
 	if err != nil {
 		return ops.Window{}, err
 	}
-	win := ops.Window{Size: int64(len(data)), Head: append([]byte{}, data[:min(len(data), ops.WindowHead)]...)}
+	win := ops.Window{Size: int64(len(data)), Version: version, Head: append([]byte{}, data[:min(len(data), ops.WindowHead)]...)}
 	closed := false
 	for _, line := range bytes.SplitAfter(data, []byte("\n")) {
 		if len(line) == 0 {
@@ -154,6 +159,7 @@ func (v view) write(p string, data []byte) (ops.WriteReport, error) {
 		return ops.WriteReport{}, pathError("write", p, err)
 	}
 	at.parent.children[at.name] = n
+	report.Version = n.version()
 	return report, nil
 }
 

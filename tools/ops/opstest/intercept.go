@@ -13,19 +13,21 @@ type Op string
 
 // The operations.
 const (
-	OpAccess      Op = "access"
-	OpReadFile    Op = "read file"
-	OpReadWindow  Op = "read window"
-	OpOpen        Op = "open"
-	OpMkdirAll    Op = "mkdir"
-	OpWriteFile   Op = "write file"
-	OpEditFile    Op = "edit file"
-	OpWriteTree   Op = "write tree"
-	OpReplaceFile Op = "replace file"
-	OpStat        Op = "stat"
-	OpReadDir     Op = "read dir"
-	OpCanonical   Op = "canonical"
-	OpExec        Op = "exec"
+	OpAccess       Op = "access"
+	OpReadFile     Op = "read file"
+	OpReadWindow   Op = "read window"
+	OpOpen         Op = "open"
+	OpMkdirAll     Op = "mkdir"
+	OpWriteFile    Op = "write file"
+	OpEditFile     Op = "edit file"
+	OpWriteTree    Op = "write tree"
+	OpReplaceFile  Op = "replace file"
+	OpReadVersion  Op = "read version"
+	OpWriteVersion Op = "write version"
+	OpStat         Op = "stat"
+	OpReadDir      Op = "read dir"
+	OpCanonical    Op = "canonical"
+	OpExec         Op = "exec"
 )
 
 // around is called in place of each operation. subject is the path, or the
@@ -68,6 +70,14 @@ func intercepted(next operations, do around) altered {
 		},
 		replace: func(ctx context.Context, p string, expect ops.Expect, data []byte) (report ops.WriteReport, err error) {
 			err = do(OpReplaceFile, p, func() (err error) { report, err = next.ReplaceFile(ctx, p, expect, data); return err })
+			return report, err
+		},
+		reread: func(ctx context.Context, p string, limit int64) (data []byte, v ops.Version, err error) {
+			err = do(OpReadVersion, p, func() (err error) { data, v, err = next.ReadVersion(ctx, p, limit); return err })
+			return data, v, err
+		},
+		rewrite: func(ctx context.Context, p string, v ops.Version, data []byte) (report ops.WriteReport, err error) {
+			err = do(OpWriteVersion, p, func() (err error) { report, err = next.WriteVersion(ctx, p, v, data); return err })
 			return report, err
 		},
 		stat: func(ctx context.Context, p string) (info fs.FileInfo, err error) {

@@ -29,6 +29,7 @@ type Memory struct {
 
 	mu     sync.Mutex // guards the tree
 	lastID uint64
+	stores int64
 	used   int64
 	spills map[string]bool
 }
@@ -110,7 +111,8 @@ func (m *Memory) store(n *node, data []byte) error {
 		return ops.ErrNoSpace
 	}
 	m.used += grown
-	n.data, n.modified = append([]byte(nil), data...), m.options.Now()
+	m.stores++
+	n.data, n.modified, n.stored = append([]byte(nil), data...), m.options.Now(), m.stores
 	return nil
 }
 

@@ -19,7 +19,7 @@ func (v view) EditFile(ctx context.Context, p string, req ops.EditRequest) (ops.
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	content, err := v.read("edit", p)
+	content, _, err := v.read("edit", p)
 	if err == nil && req.Limit > 0 && int64(len(content)) > req.Limit {
 		err = pathError("edit", p, ops.ErrTooLarge)
 	}
@@ -70,6 +70,22 @@ func (v view) ReplaceFile(ctx context.Context, p string, expect ops.Expect, data
 		err = pathError("replace", p, ops.ErrChanged)
 	case err == nil && !holds(expect, at):
 		err = pathError("replace", p, ops.ErrChanged)
+	}
+	if err != nil {
+		return ops.WriteReport{}, err
+	}
+	return v.write(p, data)
+}
+
+func (v view) WriteVersion(ctx context.Context, p string, version ops.Version, data []byte) (ops.WriteReport, error) {
+	if err := ctx.Err(); err != nil {
+		return ops.WriteReport{}, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at, err := v.writable("write", p)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (at.node == nil || !version.Same(at.node.version())) {
+		err = pathError("write", p, ops.ErrChanged)
 	}
 	if err != nil {
 		return ops.WriteReport{}, err

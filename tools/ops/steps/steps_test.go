@@ -37,10 +37,11 @@ func TestEditFileReadsAndWrites(t *testing.T) {
 		Before: steps.Hash([]byte("one\ntwo\n")), After: steps.Hash([]byte("one\n2\n")),
 		Diff: " 1 one\n-2 two\n+2 2\n", Patch: "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n",
 	}
+	got.Version = ops.Version{}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"read file /ws/f", "write file /ws/f"}, calls(recorder)); d != "" {
+	if d := cmp.Diff([]string{"read version /ws/f", "write version /ws/f"}, calls(recorder)); d != "" {
 		t.Error(d)
 	}
 }
@@ -57,7 +58,7 @@ func TestEditFileThatDoesNotApplyWritesNothing(t *testing.T) {
 	if !errors.As(err, &mismatch) || !errors.As(err, &cause) || mismatch.Error() != cause.Error() {
 		t.Errorf("%v (%T)", err, err)
 	}
-	if d := cmp.Diff([]string{"read file /ws/f"}, calls(recorder)); d != "" {
+	if d := cmp.Diff([]string{"read version /ws/f"}, calls(recorder)); d != "" {
 		t.Error(d)
 	}
 }

@@ -1,4 +1,5 @@
-# $1 path, $2 bytes that follow on stdin, $3 random name
+# $1 path, $2 bytes that follow on stdin, $3 random name, $4 version that the file
+# must be of (empty: any)
 # p_perm prints mode, owner, group and number of links of $1.
 p_perm() {
 	case $p_stat in
@@ -69,6 +70,30 @@ trap p_clean 0
 trap "exit 1" 1 2 13 15
 p_in=
 p_m=
+p_e=$4
+p_v=
+# p_version prints size, seconds, device, inode and nanoseconds of $1.
+p_version() {
+	case $p_stat in "") return 1 ;; esac
+	p_x=$(p_meta "$1") || return 1
+	set -- $p_x
+	p_y=
+	case $p_x in
+	*.*)
+		p_y=${p_x#*.}
+		p_y=${p_y%%[!0-9]*}
+		;;
+	esac
+	p_y=${p_y}000000000
+	printf "%s %s %s %s %s" "$2" "$3" "$4" "$5" "${p_y%"${p_y#?????????}"}"
+}
+# p_expected ends with ECHANGED unless the file is of the version that is expected.
+p_expected() {
+	case $p_e in "") return 0 ;; esac
+	p_x=$(p_version "./$p_B" 2>/dev/null)
+	[ "$p_x" = "$p_e" ] || p_end ECHANGED
+}
+p_expected
 if [ -z "$p_new" ]; then
 	p_s=$({ : >>"./$p_B"; } 2>&1) || p_fail "$p_s"
 	p_m=$(p_perm "./$p_B") || p_end EIO
@@ -129,6 +154,7 @@ p_over() {
 	esac
 	{
 		p_proof
+		p_expected
 		p_s=$(cat <"$p_F" 2>&1 >"$p_Z/old") || p_fail "$p_s"
 		p_s=$({ cat "$p_t" >"$p_F"; } 2>&1) || {
 			cat "$p_Z/old" >"$p_F" || p_end EUNKNOWN
@@ -141,13 +167,16 @@ p_over() {
 case $p_in in
 "")
 	case $p_sync in y) sync "$p_t" 2>/dev/null ;; esac
+	p_v=$(p_meta "$p_t" 2>/dev/null)
 	[ -d "./$p_B" ] && p_end EISDIR
+	p_expected
 	if p_s=$(mv -f $p_mvT -- "$p_t" "./$p_B" 2>&1 </dev/null); then
 		case $p_sync in y) sync . 2>/dev/null ;; esac
 	elif [ -n "$p_new" ]; then
 		p_fail "$p_s"
 	else
 		p_in=rename
+		p_v=
 		p_over "$@"
 	fi
 	;;
@@ -155,5 +184,6 @@ case $p_in in
 esac
 trap - 0
 p_clean
+p_mark meta "$p_v"
 printf "%s/%s" "$p_W" "$p_B"
 p_mark ok "${p_new:-n}" "${p_in:--}"
