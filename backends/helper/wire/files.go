@@ -2,7 +2,6 @@ package wire
 
 import (
 	"io/fs"
-	"time"
 
 	"github.com/piremote/piremote/tools/ops"
 )
@@ -46,13 +45,8 @@ type PathReply struct{ Path string }
 
 func (m *PathReply) fields(c *codec) { c.string(&m.Path) }
 
-// FileVersion identifies the content of a file as far as that can be told without
-// reading it.
-type FileVersion struct {
-	ID       ops.FileID
-	Size     int64
-	Modified time.Time
-}
+// FileVersion is an ops.Version on its way.
+type FileVersion ops.Version
 
 func (m *FileVersion) fields(c *codec) {
 	c.uint64(&m.ID.Device)
@@ -116,6 +110,7 @@ func (m *WindowReply) fields(c *codec) {
 	c.int64(&m.Window.Size)
 	c.bytes(&m.Window.Head)
 	c.bool(&m.Window.Invalid)
+	(*FileVersion)(&m.Window.Version).fields(c)
 }
 
 // StatReply describes a file.

@@ -19,7 +19,7 @@ func messages() []Message {
 	when := time.Unix(1_700_000_000, 123_456_789)
 	version := FileVersion{ID: ops.FileID{Device: 1, Inode: 1 << 63}, Size: 5, Modified: when}
 	failure := &Failure{Form: FormFile, Op: "read", Path: "/a\xff\n", Code: 3, Kind: "k", Text: "t", Tree: true}
-	report := ops.WriteReport{Path: "/a", Created: true, InPlace: "why"}
+	report := ops.WriteReport{Path: "/a", Created: true, InPlace: "why", Version: ops.Version(version)}
 	return []Message{
 		&Hello{1, true, "s", "secret", true, true, time.Minute, time.Second},
 		&Welcome{1, "linux", "/root", true, true},
@@ -34,7 +34,7 @@ func messages() []Message {
 		&ReadRequest{1, "/a", 2, 3, 4, &version},
 		&ReadReply{version, true, []byte("data")},
 		&WindowRequest{1, "/a", ops.WindowRequest{Offset: 1, Limit: 2, MaxBytes: 3}},
-		&WindowReply{ops.Window{Data: []byte("a\n"), Lines: 1, TotalLines: 2, LineBytes: 3, Size: 4, Head: []byte("a"), Invalid: true}},
+		&WindowReply{ops.Window{Data: []byte("a\n"), Lines: 1, TotalLines: 2, LineBytes: 3, Size: 4, Head: []byte("a"), Invalid: true, Version: ops.Version(version)}},
 		&StatReply{ops.FileInfo{FileName: "n", FileSize: 1, FileMode: fs.ModeDir | 0o755, Modified: when, ID: ops.FileID{Device: 1, Inode: 2}}},
 		&Entries{[]ops.DirEntry{{EntryName: "a", EntryType: fs.ModeSymlink}, {}}},
 		&SearchRequest{1, ops.SearchRequest{Root: "/", Path: "/a", Pattern: "p", Literal: true, IgnoreCase: true, Glob: "*", Context: 1, Limit: 2, MaxLine: 3}},
