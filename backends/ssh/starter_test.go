@@ -66,7 +66,7 @@ func talk(t *testing.T, s *install.Stream) {
 // Whatever the login shell is and its start-up file says, the first start sends the
 // helper and each later one takes two round trips: to open a channel, and to be
 // answered (hazards SSHX-02, SSHX-06, SSHC-06).
-func TestSSHX06HelperStartsUnderAnyLoginShell(t *testing.T) {
+func TestSSHX06SSHC06HelperStartsUnderAnyLoginShell(t *testing.T) {
 	b := helpertest.Echo(t)
 	for shell, rc := range map[string]string{"bash": ".bashrc", "fish": ".config/fish/config.fish", "tcsh": ".tcshrc", "dash": ".profile"} {
 		t.Run(shell, func(t *testing.T) {

@@ -159,8 +159,12 @@ func targetFindings(said string, now time.Time) (findings []Finding) {
 			values[name] = value
 		}
 	}
-	for _, program := range []string{"rg", "git"} {
-		findings = append(findings, Finding{Name: program, OK: true, Detail: or(values[program], "not there (not needed)")})
+	for _, program := range []struct{ name, mend string }{
+		{"rg", "only searches without the helper are slower for it: install the package ripgrep on the target"},
+		{"git", "only commands that call it miss it: install the package git on the target"},
+	} {
+		found := values[program.name]
+		findings = append(findings, Finding{Name: program.name, OK: true, Detail: or(found, "not there"), Mend: ifEmpty(found, program.mend)})
 	}
 	var kilobytes, clock int64
 	if _, err := fmt.Sscan(values["disk"], &kilobytes); err == nil {

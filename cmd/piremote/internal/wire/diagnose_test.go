@@ -12,15 +12,17 @@ func TestTargetFindings(t *testing.T) {
 		said, name string
 		ok         bool
 		detail     string
+		mend       string
 	}{
-		{"rg=/usr/bin/rg\n", "rg", true, "/usr/bin/rg"},
-		{"rg=\n", "rg", true, "not there"},
-		{"git=/usr/bin/git\n", "git", true, "/usr/bin/git"},
-		{"disk=2097152\n", "disk", true, "2048 MB free"},
-		{"disk=1024\n", "disk", false, "1 MB free"},
-		{"clock=1800000060\n", "clock", true, "-1m0s"},
-		{"clock=1800003600\n", "clock", false, "-1h0m0s"},
-		{"clock=1799990000\n", "clock", false, "2h46m40s"},
+		{"rg=/usr/bin/rg\n", "rg", true, "/usr/bin/rg", ""},
+		{"rg=\n", "rg", true, "not there", "install the package ripgrep"},
+		{"git=/usr/bin/git\n", "git", true, "/usr/bin/git", ""},
+		{"git=\n", "git", true, "not there", "install the package git"},
+		{"disk=2097152\n", "disk", true, "2048 MB free", ""},
+		{"disk=1024\n", "disk", false, "1 MB free", "free some space"},
+		{"clock=1800000060\n", "clock", true, "-1m0s", ""},
+		{"clock=1800003600\n", "clock", false, "-1h0m0s", "set the clock"},
+		{"clock=1799990000\n", "clock", false, "2h46m40s", "set the clock"},
 	} {
 		found := false
 		for _, f := range targetFindings(c.said, now) {
@@ -28,7 +30,7 @@ func TestTargetFindings(t *testing.T) {
 				continue
 			}
 			found = true
-			if f.OK != c.ok || !strings.Contains(f.Detail, c.detail) || (f.Mend == "") != c.ok {
+			if f.OK != c.ok || !strings.Contains(f.Detail, c.detail) || (f.Mend == "") != (c.mend == "") || !strings.Contains(f.Mend, c.mend) {
 				t.Errorf("%q: %+v", c.said, f)
 			}
 		}
