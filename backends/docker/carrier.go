@@ -19,11 +19,11 @@ import (
 func (s starter) Machine(ctx context.Context) (goos, goarch string, err error) {
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	v, err := s.daemon.Version(bounded)
+	m, err := s.daemon.Machine(bounded)
 	if err != nil {
-		return "", "", s.explain(ctx, err, "tell its version")
+		return "", "", s.explain(ctx, err, "describe its machine")
 	}
-	return v.OS, v.Arch, nil
+	return m.OS, m.Arch, nil
 }
 
 // Modes of what is put into a container: everyone may use it, root alone change it.

@@ -40,8 +40,8 @@ type facts interface {
 	Inspect(ctx context.Context, name string) (state, error)
 	// Version names the daemon's version and that of the API in use.
 	Version(ctx context.Context) (daemonVersion, error)
-	// Limits says what the daemon can enforce.
-	Limits(ctx context.Context) (limits, error)
+	// Machine says what the daemon runs on, and what it can enforce there.
+	Machine(ctx context.Context) (machine, error)
 	// Processes counts the processes and threads in a container, and says how many
 	// it may have; no limit is 0.
 	Processes(ctx context.Context, id string) (n, limit int64, err error)
@@ -122,10 +122,12 @@ type listed struct {
 	Labels   map[string]string
 }
 
-// limits are what a daemon can enforce.
-type limits struct {
+// machine is that of a daemon, and what can be enforced there.
+type machine struct {
+	OS, Arch   string // as Go names them
+	Processors int
+
 	Memory, Swap, CPU, Pids, Seccomp bool
-	Processors                       int // of its machine
 }
 
 // state describes a container.
@@ -160,7 +162,6 @@ type daemonVersion struct {
 	Engine string // such as 20.10.24
 	API    string // in use, such as 1.41
 	OS     string // of the daemon's machine
-	Arch   string // of it, as Go names them
 }
 
 // library is a daemon by way of the client library.
@@ -426,14 +427,19 @@ func (l *library) List(ctx context.Context, label string) ([]listed, error) {
 	return list, err
 }
 
-// Limits implements daemon.
-func (l *library) Limits(ctx context.Context) (limits, error) {
+// Machine implements daemon. Docker names the processor as uname does.
+func (l *library) Machine(ctx context.Context) (machine, error) {
 	if err := l.negotiate(ctx); err != nil {
-		return limits{}, err
+		return machine{}, err
 	}
 	i, err := l.Info(ctx)
-	return limits{
-		Memory: i.MemoryLimit, Swap: i.SwapLimit, CPU: i.CPUCfsQuota, Pids: i.PidsLimit, Processors: i.NCPU,
+	arch := i.Architecture
+	if name, ok := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[arch]; ok {
+		arch = name
+	}
+	return machine{
+		OS: i.OSType, Arch: arch, Processors: i.NCPU,
+		Memory: i.MemoryLimit, Swap: i.SwapLimit, CPU: i.CPUCfsQuota, Pids: i.PidsLimit,
 		Seccomp: slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=seccomp") }),
 	}, err
 }
@@ -448,7 +454,7 @@ func (l *library) Version(ctx context.Context) (daemonVersion, error) {
 		return daemonVersion{}, err
 	}
 	v, err := l.ServerVersion(ctx)
-	return daemonVersion{Engine: v.Version, API: l.ClientVersion(), OS: v.Os, Arch: v.Arch}, err
+	return daemonVersion{Engine: v.Version, API: l.ClientVersion(), OS: v.Os}, err
 }
 
 // notFound reports that the daemon does not know what it was asked about.

@@ -80,11 +80,12 @@ func (r *runner) sight(ctx context.Context) string {
 	}
 	r.mu.Lock()
 	changed := s.Running && s.Started != r.started
+	known := r.started != ""
 	if changed {
 		r.started = s.Started
 	}
 	r.mu.Unlock()
-	if changed && r.notice != nil {
+	if changed && known && r.notice != nil {
 		r.notice(fmt.Sprintf("Container %s was restarted at %s: what ran in it has ended, and files outside its volumes may be gone.", s.Name, s.Started))
 	}
 	return s.Started

@@ -28,7 +28,7 @@ type runner struct {
 	begun     atomic.Bool // the starter has started a program
 
 	mu      sync.Mutex
-	started string // when the container was, as last seen
+	started string // when the container was, as last seen; empty if it was not seen yet
 }
 
 // call is one process under way.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/piremote/piremote/tools/ops"
 )
 
 // SandboxOptions says what a fresh container is made of. Image is required, and
@@ -96,12 +98,16 @@ func (s *Sandbox) open(ctx context.Context, o SandboxOptions) error {
 		}
 		s.release = release
 	}
-	can, err := s.limits(ctx)
+	at, err := s.machine(ctx)
 	if err != nil {
 		return err
 	}
-	if o.CPUs > float64(can.Processors) {
-		o.CPUs = float64(can.Processors) // the daemon refuses more
+	if o.CPUs > float64(at.Processors) {
+		o.CPUs = float64(at.Processors) // the daemon refuses more
+	}
+	program, err := o.Helpers.Find(at.OS, at.Arch)
+	if err != nil {
+		return r.fault(ops.KindUnavailable, err, "a sandbox needs the helper: %v", err)
 	}
 	volumes, err := s.image(ctx, o)
 	if err != nil {
@@ -115,10 +121,10 @@ func (s *Sandbox) open(ctx context.Context, o SandboxOptions) error {
 		return err
 	}
 	for {
-		err := s.start(ctx, o, copied, volumes)
+		err := s.start(ctx, o, program, copied, volumes)
 		var elsewhere *notHereError
 		if !errors.As(err, &elsewhere) || copied != "" {
-			s.report = o.report(r.target, r.user, copied, can)
+			s.report = o.report(r.target, r.user, copied, at)
 			if copied != "" && o.Folder != "" && o.ChangesDir != "" {
 				s.save = func(ctx context.Context) error { return s.saveChanges(ctx, o) }
 			}
@@ -132,15 +138,15 @@ func (s *Sandbox) open(ctx context.Context, o SandboxOptions) error {
 	}
 }
 
-// limits asks the daemon what it can enforce.
-func (s *Sandbox) limits(ctx context.Context) (limits, error) {
+// machine asks the daemon what it runs on, and what it can enforce there.
+func (s *Sandbox) machine(ctx context.Context) (machine, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.runner.timeout)
 	defer cancel()
-	can, err := s.runner.daemon.Limits(bounded)
+	m, err := s.runner.daemon.Machine(bounded)
 	if err != nil {
-		return can, s.runner.explain(ctx, err, "say what it can enforce")
+		return m, s.runner.explain(ctx, err, "say what it can enforce")
 	}
-	return can, nil
+	return m, nil
 }
 
 // Report says what the sandbox is and what it enforces.

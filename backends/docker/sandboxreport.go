@@ -18,7 +18,7 @@ type SandboxReport struct {
 }
 
 // report says what holds in a sandbox.
-func (o SandboxOptions) report(t target, user, copied string, can limits) SandboxReport {
+func (o SandboxOptions) report(t target, user, copied string, can machine) SandboxReport {
 	r := SandboxReport{ID: t.id, Name: t.name, User: user, Copied: copied}
 	writable := []string{o.Dir, "/tmp", sandboxHome}
 	for _, m := range o.Mounts {

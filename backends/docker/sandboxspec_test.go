@@ -66,7 +66,7 @@ func TestSandboxReportNamesWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := o.report(target{}, "1000:1000", "", limits{Memory: true, Seccomp: true})
+	r := o.report(target{}, "1000:1000", "", machine{Memory: true, Seccomp: true})
 	for _, want := range []string{
 		"the network bridge can be reached, as was asked for", "the daemon can't enforce: no swap beyond that",
 		"processors are not limited, as was asked for", "the daemon can't enforce: at most 512 processes and threads",

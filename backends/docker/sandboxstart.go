@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/piremote/piremote/backends/helper"
@@ -71,29 +73,34 @@ type notHereError struct{ reason string }
 
 func (e *notHereError) Error() string { return e.reason }
 
-// start makes the container, puts in it what it needs, and opens the workspace.
-func (s *Sandbox) start(ctx context.Context, o SandboxOptions, copied string, volumes []string) error {
+// start makes the container, puts in it what it needs, and opens the workspace. Each
+// request takes the daemon's time: there is none but those that these steps need.
+func (s *Sandbox) start(ctx context.Context, o SandboxOptions, program install.Program, copied string, volumes []string) error {
 	r := s.runner
 	bounded, cancel := context.WithTimeout(ctx, makeLimit)
 	defer cancel()
-	program, err := s.program(bounded, o)
-	if err != nil {
-		return err
-	}
 	spec, err := o.spec(r.target.name, r.user, copied, program.Name(), volumes)
 	if err != nil {
 		return err
 	}
+	var archive io.Reader
+	var damaged error
+	var packing sync.WaitGroup
+	packing.Go(func() { archive, damaged = packProgram(program) }) // meanwhile
 	id, err := r.daemon.Create(bounded, spec)
+	packing.Wait()
 	if err != nil {
 		if copied == "" && strings.Contains(err.Error(), o.Folder) {
 			return &notHereError{fmt.Sprintf("the daemon at %s can't mount it (%v)", r.target.endpoint, err)}
 		}
 		return s.cannot(ctx, err, "make")
 	}
-	r.target.id = id
-	if err := s.fill(bounded, spec, program); err != nil {
-		return err
+	r.target.id, r.started = id, ""
+	if damaged != nil {
+		return damaged
+	}
+	if err := r.daemon.CopyIn(bounded, id, sandboxHelper, archive); err != nil {
+		return r.explain(bounded, err, "copy the helper into the sandbox "+spec.Name)
 	}
 	if copied != "" {
 		if err := s.copyFolder(bounded, o, spec); err != nil {
@@ -102,9 +109,6 @@ func (s *Sandbox) start(ctx context.Context, o SandboxOptions, copied string, vo
 	}
 	if err := r.daemon.Start(bounded, id); err != nil {
 		return s.cannot(ctx, err, "start")
-	}
-	if _, err := r.find(bounded, id); err != nil {
-		return err
 	}
 	err = s.attach(bounded, o, path.Join(sandboxHelper, program.Name()))
 	switch {
@@ -118,19 +122,6 @@ func (s *Sandbox) start(ctx context.Context, o SandboxOptions, copied string, vo
 
 func (s *Sandbox) mayNotRead(o SandboxOptions, err error) error {
 	return s.runner.fault(ops.KindUnavailable, err, "%s may not read %s: name an account that may by --user, or work on a copy by --copy", s.runner.user, o.Folder)
-}
-
-// program is the helper for the daemon's machine.
-func (s *Sandbox) program(ctx context.Context, o SandboxOptions) (install.Program, error) {
-	goos, arch, err := starter{s.runner}.Machine(ctx)
-	if err != nil {
-		return install.Program{}, err
-	}
-	p, err := o.Helpers.Find(goos, arch)
-	if err != nil {
-		return p, s.runner.fault(ops.KindUnavailable, err, "a sandbox needs the helper: %v", err)
-	}
-	return p, nil
 }
 
 // cannot is the error of a container that can't be made or started. There is none to be
@@ -148,20 +139,13 @@ func (s *Sandbox) cannot(ctx context.Context, err error, do string) error {
 	return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s can't %s a sandbox: %v", r.target.endpoint, do, err)
 }
 
-// fill puts the helper into the container.
-func (s *Sandbox) fill(ctx context.Context, c spec, program install.Program) error {
+// packProgram makes an archive of the helper, to be unpacked in its folder.
+func packProgram(program install.Program) (io.Reader, error) {
 	data, err := program.Bytes()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	archive, err := pack("", program.Name(), data)
-	if err != nil {
-		return err
-	}
-	if err := s.runner.daemon.CopyIn(ctx, s.runner.target.id, sandboxHelper, archive); err != nil {
-		return s.runner.explain(ctx, err, "copy the helper into the sandbox "+c.Name)
-	}
-	return nil
+	return pack("", program.Name(), data)
 }
 
 // attach opens the workspace by the helper.
