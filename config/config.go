@@ -44,6 +44,9 @@ type Workspace struct {
 	// For docker; Endpoint for sandbox too.
 	Container string `mapstructure:"container"`
 	Endpoint  string `mapstructure:"endpoint"` // the daemon; empty means DOCKER_HOST or the CLI's context
+	// Env is added to the environment of commands in a container, as NAME=value; a
+	// sandbox has its own.
+	Env []string `mapstructure:"env"`
 
 	Sandbox Sandbox `mapstructure:"sandbox"`
 }

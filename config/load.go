@@ -204,6 +204,14 @@ func (w Workspace) check(key string) error {
 	if !oneOf(w.Helper, "", "auto", "require", "never") {
 		return &Error{Key: key + ".helper", Msg: fmt.Sprintf("%q is none of auto, require, never", w.Helper)}
 	}
+	for _, e := range w.Env {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return &Error{Key: key + ".env", Msg: fmt.Sprintf("%q has not the form NAME=value", e)}
+		}
+	}
+	if len(w.Env) > 0 && w.Backend != "docker" {
+		return &Error{Key: key + ".env", Msg: "is for docker workspaces alone; a sandbox has sandbox.env"}
+	}
 	switch w.Backend {
 	case "local":
 		if w.Path == "" {

@@ -72,7 +72,7 @@ func underHome(home, p string) string {
 func dockerOptions(o Options) (options docker.Options, done func()) {
 	w, way := o.Workspace, newDaemonWay(o)
 	options = docker.Options{
-		Container: w.Container, Dir: w.Path, Root: w.Root, User: w.User, Host: w.Endpoint, Home: lookup(o.Env, "HOME"),
+		Container: w.Container, Dir: w.Path, Root: w.Root, User: w.User, Env: w.Env, Host: w.Endpoint, Home: lookup(o.Env, "HOME"),
 		Getenv: func(name string) string { return lookup(o.Env, name) }, Notice: o.Notice,
 		Dial: way.dial,
 	}

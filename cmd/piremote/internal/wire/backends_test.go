@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/piremote/piremote/backends/ssh"
@@ -22,5 +23,14 @@ func TestFileServerIsStartedWhereFilesAreTouched(t *testing.T) {
 		if got := sshOptions(Options{Config: &config.Config{}, Tools: c.tools}).Files; (got != ssh.FilesShell) != c.files {
 			t.Errorf("%v: %q", c.tools, got)
 		}
+	}
+}
+
+func TestEnvOfADockerWorkspaceReachesItsCommands(t *testing.T) {
+	env := []string{"A=b"}
+	o, done := dockerOptions(Options{Config: &config.Config{}, Workspace: config.Workspace{Backend: "docker", Container: "app", Env: env}})
+	defer done()
+	if !slices.Equal(o.Env, env) {
+		t.Errorf("%q", o.Env)
 	}
 }
