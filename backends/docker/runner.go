@@ -252,17 +252,16 @@ func (c *call) inspect(ctx context.Context) (execState, error) {
 // is the exit code 126 or 127 with the daemon's text as the output. The output
 // of a process of ours begins with a mark.
 func (r *runner) startFailure(ctx context.Context, code int, output string) error {
-	daemons := false
-	for _, begin := range []string{"OCI runtime exec failed", "unable to find user ", "unable to find group "} {
-		daemons = daemons || strings.HasPrefix(output, begin)
-	}
-	if code != 126 && code != 127 || !daemons {
+	if code != 126 && code != 127 || !daemons(output) {
 		return nil
 	}
 	text := strings.TrimSpace(output)
+	if gone := r.look(ctx, ""); gone != nil && ctx.Err() == nil {
+		return gone
+	}
 	kind := ops.KindUnavailable
-	for _, sign := range []string{"no such file or directory", "executable file not found", "permission denied", "exec format error"} {
-		if strings.Contains(text, sign) {
+	for _, sign := range []string{"no such file or directory", "not found in $path", "permission denied", "exec format error"} {
+		if strings.Contains(strings.ToLower(text), sign) {
 			kind = ops.KindNoShell
 		}
 	}
@@ -273,6 +272,20 @@ func (r *runner) startFailure(ctx context.Context, code int, output string) erro
 		return r.fault(kind, nil, "a command can't be started in container %s, which has %d processes and a limit of %d: end some of them, or raise the limit by docker update --pids-limit", r.target.name, n, limit)
 	}
 	return r.fault(kind, nil, "a command can't be started in container %s: %s", r.target.name, text)
+}
+
+// daemons reports that an output is the text of the daemon, of containerd or of a
+// runtime (runc, crun) about a process that they could not start.
+func daemons(output string) bool {
+	for _, begin := range []string{
+		"OCI runtime exec failed", "OCI runtime error", "unable to find user ", "unable to find group ",
+		"cannot exec in a ", "no running task found", "container not running",
+	} {
+		if strings.HasPrefix(output, begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // signals names those by which a process commonly ends.

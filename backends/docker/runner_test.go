@@ -62,6 +62,9 @@ func TestDKX02StartFailureIsAnError(t *testing.T) {
 		{`OCI runtime exec failed: exec failed: unable to start container process: exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown` + "\r\n", "126", ops.KindNoShell},
 		{`OCI runtime exec failed: exec failed: unable to start container process: exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown` + "\r\n", "127", ops.KindNoShell},
 		{"OCI runtime exec failed: exec failed: fork/exec: resource temporarily unavailable", "126", ops.KindUnavailable},
+		{"cannot exec in a stopped state: unknown\r\n", "126", ops.KindUnavailable},
+		{"OCI runtime exec failed: exec failed: cannot exec in a stopped container: unknown\r\n", "126", ops.KindUnavailable},
+		{"OCI runtime error: crun: executable file `/bin/sh` not found in $PATH: No such file or directory", "127", ops.KindNoShell},
 		{"a command may say: OCI runtime exec failed", "127", ""},
 	} {
 		f := newFake(t)
@@ -71,6 +74,27 @@ func TestDKX02StartFailureIsAnError(t *testing.T) {
 		if ops.KindOf(err) != c.kind || (err == nil) != (c.kind == "") {
 			t.Errorf("%s with %s: %+v, %v", c.output, c.code, status, err)
 		}
+	}
+}
+
+// A container that ended before its process began is named, and nothing is unknown.
+func TestDKX07ContainerEndsBeforeItsProcess(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	whole := f.look
+	f.look = func(n int, name string) (int, string) {
+		if n <= 2 { // find, start
+			return whole(n, name)
+		}
+		return 200, containerJSON(`"Status":"exited","Running":false,"ExitCode":3`)
+	}
+	f.code = func(int) string { return `{"Running":false,"ExitCode":126}` }
+	f.start = func(conn net.Conn) {
+		_, _ = io.WriteString(conn, frame(1, "cannot exec in a stopped state: unknown\r\n"))
+	}
+	_, status, _, err := run(t.Context(), f.runner(t, Options{}))
+	if ops.KindOf(err) != ops.KindUnavailable || !strings.Contains(err.Error(), "container app is not running (exited, exit code 3)") {
+		t.Errorf("%+v, %v", status, err)
 	}
 }
 
