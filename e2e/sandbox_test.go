@@ -152,10 +152,10 @@ func TestSandboxFaults(t *testing.T) {
 
 // sleeping starts a run in whose sandbox a command sleeps, with an argument that nobody
 // else has.
-func (b box) sleeping(t *testing.T) (cmd *exec.Cmd, stderr *output, arg string) {
+func (b box) sleeping(t *testing.T, flags ...string) (cmd *exec.Cmd, stderr *output, arg string) {
 	t.Helper()
 	arg = fmt.Sprintf("1%09d", time.Now().UnixNano()%1_000_000_000)
-	cmd, _, stderr = b.command(t.Context(), "-w", b.address, "tool", "bash", "command=sleep "+arg)
+	cmd, _, stderr = b.command(t.Context(), append(flags, "-w", b.address, "tool", "bash", "command=echo "+arg+" >by-box.txt; sleep "+arg)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -175,12 +175,16 @@ func TestInterruptRemovesTheSandbox(t *testing.T) {
 	}
 }
 
-// After a kill gc removes exactly what that left.
+// After a kill gc removes exactly what that left, keeps what was changed in a copy, and
+// tells of the sandboxes that were to stay.
 func TestGCRemovesTheSandboxOfAKilledClient(t *testing.T) {
 	b := newBox(t)
 	unrelated := b.daemon.Run(t, servers.ContainerOptions{})
 	live, liveErr, _ := b.sleeping(t)
-	dead, deadErr, arg := b.sleeping(t)
+	r := b.run(t, "-w", b.address, "--keep", "tool", "ls")
+	kept := name(t, r.stderr)
+	defer b.daemon.Remove(t, kept)
+	dead, deadErr, arg := b.sleeping(t, "--copy")
 	if err := dead.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,14 +194,23 @@ func TestGCRemovesTheSandboxOfAKilledClient(t *testing.T) {
 	if !b.daemon.Exists(t, left) {
 		t.Fatalf("%s went by itself", left)
 	}
-	r := b.run(t, "gc", "-w", ".") // whatever the workspace is
+	r = b.run(t, "gc", "-w", ".") // whatever the workspace is
 	if r.code != 0 || !strings.Contains(r.stdout, "removed the sandbox "+left+"\n") || strings.Count(r.stdout, "removed the sandbox") != 1 {
 		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(r.stdout, "kept the sandbox "+kept+", made ") || !strings.Contains(r.stdout, "; docker rm -f "+kept+" removes it\n") {
+		t.Errorf("gc does not tell of %s: %+v", kept, r)
+	}
+	if !strings.Contains(r.stderr, "The sandbox "+left+" changed 1 file or folder of its copy") {
+		t.Errorf("gc does not tell of the changes: %+v", r)
+	}
+	if r := b.run(t, "diff", left); r.code != 0 || !strings.Contains(r.stdout, "+"+arg+"\n") {
+		t.Errorf("the changes of the killed client: %+v", r)
 	}
 	if b.daemon.Exists(t, left) || !b.daemon.Exists(t, stays) || !b.daemon.Exists(t, unrelated) {
 		t.Errorf("left %v, live %v, unrelated %v", b.daemon.Exists(t, left), b.daemon.Exists(t, stays), b.daemon.Exists(t, unrelated))
 	}
-	if r := b.run(t, "gc", "-w", b.address); r.code != 0 || !strings.HasPrefix(r.stdout, "0 sandboxes were removed, ") {
+	if r := b.run(t, "gc", "-w", b.address); r.code != 0 || !strings.Contains(r.stdout, "0 sandboxes were removed, ") {
 		t.Errorf("%+v", r)
 	}
 	if err := live.Process.Signal(syscall.SIGINT); err != nil {

@@ -27,7 +27,7 @@ type Applied struct {
 var ErrChangedHere = errors.New("it was changed here since the copy was made")
 
 // errNotKept is why a change can't be made whose content is missing: somebody removed it,
-// or it is a hard link that the sandbox made to a file which it did not change.
+// or it is a hard link that the sandbox made to a file which was changed here only.
 var errNotKept = errors.New("its content was not kept")
 
 // Apply makes the changes in the folder, each of a file as a whole. Links are not

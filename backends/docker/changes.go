@@ -36,34 +36,43 @@ type FileState struct {
 // maxChanged bounds the content that is kept of what a sandbox made.
 const maxChanged = 1 << 30
 
-// saveChanges keeps what is different in the copy from what was copied in.
-func (s *Sandbox) saveChanges(ctx context.Context, o SandboxOptions) error {
-	dir := filepath.Join(o.ChangesDir, s.runner.target.name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+// saveChanges keeps what is different in the copy in a container from what was copied
+// in, in the folder that has the copy's record. The record goes, unless that fails.
+func (r *runner) saveChanges(ctx context.Context, id, dir string, of copyRecord) error {
+	c := &collector{dir: dir, base: of.Base, after: manifest{}}
+	if root, err := os.OpenRoot(of.Folder); err == nil {
+		c.folder = root
+		defer func() { _ = root.Close() }() // it was only read
 	}
-	archive, err := s.runner.daemon.CopyOut(ctx, s.runner.target.id, o.Dir)
+	archive, err := r.daemon.CopyOut(ctx, id, of.Dir)
 	if err == nil {
-		c := &collector{dir: dir, base: s.base, after: manifest{}}
-		err = c.read(archive, path.Base(o.Dir))
+		err = c.read(archive, path.Base(of.Dir))
 		_ = archive.Close() // it was only read
-		if err == nil {
-			set := ChangeSet{Name: s.runner.target.name, Folder: o.Folder, Image: o.Image, Time: time.Now(), Changes: c.changes(), Skipped: c.skipped, dir: dir}
-			if err = set.store(); err == nil && s.runner.notice != nil && len(set.Changes) > 0 {
-				s.runner.notice(fmt.Sprintf("The sandbox changed %d files and folders of its copy: piremote diff shows them, piremote apply puts them into %s.", len(set.Changes), o.Folder))
-			}
-		}
+	}
+	set := ChangeSet{Name: filepath.Base(dir), Folder: of.Folder, Image: of.Image, Time: time.Now(), Changes: c.changes(), Skipped: c.skipped, dir: dir}
+	if err == nil {
+		err = set.store()
 	}
 	if err != nil {
-		_ = os.RemoveAll(dir) // it is not whole
+		c.forget()
+		return err
 	}
-	return err
+	removeCopyRecord(dir)
+	if r.notice != nil && len(set.Changes) > 0 {
+		what := fmt.Sprintf("%d files and folders", len(set.Changes))
+		if len(set.Changes) == 1 {
+			what = "1 file or folder"
+		}
+		r.notice(fmt.Sprintf("The sandbox %s changed %s of its copy: piremote diff shows it, piremote apply puts it into %s.", set.Name, what, of.Folder))
+	}
+	return nil
 }
 
 // collector reads a copy's archive. Nothing of it is unpacked but the content of files
 // that are new, under their hash (hazard DKF-04).
 type collector struct {
 	dir     string
+	folder  *os.Root // what was copied, as it is now; nil if it is gone
 	base    manifest
 	after   manifest
 	kept    int64
@@ -99,6 +108,9 @@ func (c *collector) read(archive io.Reader, name string) error {
 			if state, ok = c.after[to]; !ok || !inside {
 				return fmt.Errorf("the daemon's archive of the copy links %q to %q, which is not in it", h.Name, h.Linkname)
 			}
+			if err := c.linked(to, rel, state); err != nil {
+				return err
+			}
 		default:
 			c.skipped = append(c.skipped, rel)
 			continue
@@ -133,10 +145,53 @@ func (c *collector) content(r io.Reader, rel string, state *FileState) error {
 	if c.base[rel].Hash == state.Hash {
 		return nil
 	}
+	return c.keep(f.Name(), *state)
+}
+
+// keep lets a file be the content of a state.
+func (c *collector) keep(file string, state FileState) error {
 	if c.kept += state.Size; c.kept > maxChanged {
 		return fmt.Errorf("the sandbox changed files of more than %d MiB", maxChanged>>20)
 	}
-	return os.Rename(f.Name(), filepath.Join(c.dir, state.Hash))
+	return os.Rename(file, filepath.Join(c.dir, state.Hash))
+}
+
+// linked keeps the content of a hard link to a file that the sandbox did not change,
+// which is not kept otherwise: from the folder, unless it was changed there since.
+func (c *collector) linked(to, rel string, state FileState) error {
+	if c.folder == nil || c.base[rel].Hash == state.Hash || c.base[to].Hash != state.Hash {
+		return nil
+	}
+	info, err := c.folder.Lstat(filepath.FromSlash(to))
+	if err != nil || !info.Mode().IsRegular() || info.Size() != state.Size {
+		return nil // it was changed
+	}
+	from, err := c.folder.Open(filepath.FromSlash(to))
+	if err != nil {
+		return nil // as above
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	f, err := os.CreateTemp(c.dir, "part-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // it has another name by then, or none
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, sum), from)
+	if err = errors.Join(err, f.Close()); err != nil || hex.EncodeToString(sum.Sum(nil)) != state.Hash {
+		return err
+	}
+	return c.keep(f.Name(), state)
+}
+
+// forget removes what was kept until then, and leaves the record.
+func (c *collector) forget() {
+	list, err := os.ReadDir(c.dir)
+	for _, e := range list {
+		if err == nil && e.Name() != copyList {
+			_ = os.RemoveAll(filepath.Join(c.dir, e.Name())) // the next time then
+		}
+	}
 }
 
 // changes compares what was with what is, in the order of paths.

@@ -67,6 +67,33 @@ func TestDKF04LinksOfAnArchiveAreOnlyNoted(t *testing.T) {
 	}
 }
 
+// A hard link to a file that the sandbox did not change has that file's content, as long
+// as nobody changed it here.
+func TestHardLinkToAnUnchangedFileIsApplied(t *testing.T) {
+	for _, here := range []string{"same", "mine", ""} {
+		folder := t.TempDir()
+		hash := sha256.Sum256([]byte("same"))
+		a := FileState{Mode: 0o644, Size: 4, Hash: hex.EncodeToString(hash[:])}
+		if here != "" {
+			must(t, os.WriteFile(filepath.Join(folder, "a"), []byte(here), 0o644))
+		}
+		root, err := os.OpenRoot(folder)
+		must(t, err)
+		c := &collector{dir: t.TempDir(), folder: root, base: manifest{"a": a}, after: manifest{}}
+		must(t, c.read(entries(t, file("ws/a", "same"), tar.Header{Typeflag: tar.TypeLink, Name: "ws/h", Linkname: "ws/a"}), "ws"))
+		must(t, root.Close())
+		set := &ChangeSet{Folder: folder, dir: c.dir, Changes: c.changes()}
+		list, err := set.Apply()
+		must(t, err)
+		if len(list) != 1 || (list[0].Refused == nil) != (here == "same") || here != "same" && !errors.Is(list[0].Refused, errNotKept) {
+			t.Errorf("with %q here: %+v", here, list)
+		}
+		if got, err := os.ReadFile(filepath.Join(folder, "h")); here == "same" && (err != nil || string(got) != "same") {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
 // A change whose way leads out of the folder, or to something else by now, is refused.
 func TestCONF02ApplyStaysInTheFolder(t *testing.T) {
 	folder, outside := t.TempDir(), t.TempDir()

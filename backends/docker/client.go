@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -119,6 +120,7 @@ type bind struct {
 type listed struct {
 	ID, Name string
 	Running  bool
+	Created  time.Time
 	Labels   map[string]string
 }
 
@@ -418,7 +420,7 @@ func (l *library) List(ctx context.Context, label string) ([]listed, error) {
 	found, err := l.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	var list []listed
 	for _, c := range found {
-		one := listed{ID: c.ID, Running: c.State == container.StateRunning, Labels: c.Labels}
+		one := listed{ID: c.ID, Running: c.State == container.StateRunning, Created: time.Unix(c.Created, 0), Labels: c.Labels}
 		if len(c.Names) > 0 {
 			one.Name = strings.TrimPrefix(c.Names[0], "/")
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ type SandboxOptions struct {
 	// use, so that Collect finds those that a crash left; empty: they go by Lifetime.
 	StateDir string
 	// ChangesDir is a folder of this machine where the changes of a copy are kept when
-	// the sandbox is closed, for Changes; empty: they are lost.
+	// the sandbox is closed, for Changes, or after a kill by Collect; empty: they are lost.
 	ChangesDir string
 	// Lifetime ends the sandbox, whatever became of this process; zero means a day.
 	Lifetime time.Duration
@@ -58,10 +59,9 @@ type Sandbox struct {
 	*Workspace
 	runner *runner
 	report SandboxReport
-	base   manifest // what was copied in
 	keep   bool
-	// save keeps the changes of a copy; nil where there is none.
-	save func(ctx context.Context) error
+	copy   *copyRecord // nil where there is no copy whose changes are kept
+	dir    string      // where its record is, and its changes will be
 	// release gives the claim up.
 	release func()
 }
@@ -125,9 +125,6 @@ func (s *Sandbox) open(ctx context.Context, o SandboxOptions) error {
 		var elsewhere *notHereError
 		if !errors.As(err, &elsewhere) || copied != "" {
 			s.report = o.report(r.target, r.user, copied, at)
-			if copied != "" && o.Folder != "" && o.ChangesDir != "" {
-				s.save = func(ctx context.Context) error { return s.saveChanges(ctx, o) }
-			}
 			return err
 		}
 		s.discardContainer() //nolint:contextcheck // also when ctx has ended
@@ -160,11 +157,11 @@ func (s *Sandbox) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := s.close(ctx)
-	if s.save != nil {
+	if s.copy != nil {
 		saving, cancel := context.WithTimeout(context.Background(), makeLimit)
 		defer cancel()
-		if err := s.save(saving); err != nil {
-			err = fmt.Errorf("the changes of the copy can't be kept, and are in the container %s until piremote gc: %w", s.runner.target.name, err)
+		if err := s.runner.saveChanges(saving, s.runner.target.id, s.dir, *s.copy); err != nil {
+			err = fmt.Errorf("the changes of the copy can't be kept, and are in the container %s; piremote gc tries again: %w", s.runner.target.name, err)
 			return errors.Join(err, s.runner.daemon.Close())
 		}
 	}
@@ -203,7 +200,10 @@ func (s *Sandbox) discardContainer() {
 		_ = s.close(ctx) // the container goes with all that runs in it
 	}
 	_ = s.remove(s.runner.target.name) // the reason counts
-	s.Workspace, s.runner.target.id = nil, ""
+	if s.copy != nil {
+		_ = os.RemoveAll(s.dir) // nothing was changed
+	}
+	s.Workspace, s.runner.target.id, s.copy = nil, "", nil
 }
 
 // token returns a new name for a sandbox.

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -32,10 +33,11 @@ func (s *Sandbox) copyFolder(ctx context.Context, o SandboxOptions, c spec) erro
 	uid, gid := ids(s.runner.user)
 	reader, writer := io.Pipe()
 	packed := make(chan error, 1)
+	var base manifest
 	go func() {
 		w := tar.NewWriter(writer)
 		m, err := packFolder(ctx, w, o.Folder, strings.TrimPrefix(o.Dir, "/"), uid, gid)
-		s.base = m
+		base = m
 		if err == nil {
 			err = w.Close()
 		}
@@ -49,6 +51,13 @@ func (s *Sandbox) copyFolder(ctx context.Context, o SandboxOptions, c spec) erro
 	}
 	if err != nil {
 		return s.runner.explain(ctx, err, "copy the folder into the sandbox")
+	}
+	if o.Folder == "" || o.ChangesDir == "" {
+		return nil
+	}
+	s.copy, s.dir = &copyRecord{Host: s.runner.target.endpoint.Host, Folder: o.Folder, Dir: o.Dir, Image: o.Image, Base: base}, filepath.Join(o.ChangesDir, s.runner.target.name)
+	if err := s.copy.write(s.dir); err != nil {
+		return fmt.Errorf("it can't be noted in %s what was copied: %w", s.dir, err)
 	}
 	return nil
 }

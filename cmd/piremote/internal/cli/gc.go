@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,9 +35,13 @@ func (a *app) gc(ctx context.Context) (err error) {
 	sandboxes, err := wire.CollectSandboxes(ctx, o)
 	removed := 0
 	for _, l := range sandboxes {
-		if l.Removed {
+		switch {
+		case l.Removed:
 			removed++
 			a.say("removed the sandbox %s\n", l.Name)
+		case l.Kept:
+			a.say("kept the sandbox %s, made %v ago, until %s; docker rm -f %s removes it\n",
+				l.Name, time.Since(l.Created).Round(time.Second), l.Until.Format(time.RFC3339), l.Name)
 		}
 	}
 	switch {

@@ -146,7 +146,7 @@ func CollectSandboxes(ctx context.Context, o Options) ([]docker.Leftover, error)
 	}
 	options, done := dockerOptions(o)
 	defer done()
-	return docker.Collect(ctx, options, state)
+	return docker.Collect(ctx, options, state, stateFolder(o.Env, "changes"))
 }
 
 // noted reports whether a sandbox is noted in a folder.
