@@ -2,14 +2,21 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"net"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/piremote/piremote/backends/backendtest/servers"
+	"github.com/piremote/piremote/backends/helper"
+	"github.com/piremote/piremote/backends/helper/helpertest"
+	"github.com/piremote/piremote/tools/ops"
 )
 
 // requests are those that a client made to a daemon, in the order in which they went
@@ -85,5 +92,46 @@ func TestSandboxStartsByFewRequests(t *testing.T) {
 	sh(t, s.Set(), "true")
 	if more := r.take(); len(more) > 0 {
 		t.Errorf("a further command took %q", more)
+	}
+}
+
+// A tree that ignores what asks it to end is ended by one process in the container beside
+// its own, whether it times out or is aborted; the helper needs none, nor anything else
+// of the daemon.
+func TestDKX01ATreeIsEndedByOneProcess(t *testing.T) {
+	t.Parallel()
+	d := servers.StartDockerd(t)
+	name := d.Run(t, servers.ContainerOptions{})
+	for policy, want := range map[helper.Policy]int{helper.Require: 0, helper.Never: 2} {
+		o := Options{Host: d.Host, Container: name, Dir: "/ws", Helper: policy, Helpers: helpertest.Bundle(t)}
+		var r requests
+		r.watch(&o)
+		set := opened(t, o)
+		for _, how := range []string{"timeout", "abort"} {
+			ctx, cancel := context.WithCancel(t.Context())
+			cmd := ops.Command{Script: "trap '' TERM; setsid sleep 300 & sleep 300 & echo ready; while :; do sleep 300; done", Grace: 100 * time.Millisecond}
+			if how == "timeout" {
+				cmd.Timeout = 4 * time.Second
+			}
+			r.take()
+			exit, err := set.Bash.Exec(ctx, cmd, func(c ops.Chunk) {
+				if how == "abort" && strings.Contains(string(c.Data), "ready") {
+					cancel()
+				}
+			})
+			cancel()
+			if exit.TimedOut != (how == "timeout") || errors.Is(err, context.Canceled) != (how == "abort") || exit.Killed < 3 || len(exit.Survivors) > 0 {
+				t.Errorf("%s, %s: %+v, %v", policy, how, exit, err)
+			}
+			started := 0
+			for _, request := range r.take() {
+				if request == "POST /exec/start" {
+					started++
+				}
+			}
+			if started != want {
+				t.Errorf("%s, %s: %d processes were started, want %d", policy, how, started, want)
+			}
+		}
 	}
 }
