@@ -27,6 +27,8 @@ type fake struct {
 	code   func(n int) string                                 // body of the exec's description
 	put    func(body []byte)                                  // takes an archive
 	get    []byte                                             // an archive
+	pull   http.HandlerFunc                                   // sends the progress of a pull
+	image  func() (status int, body string)                   // describes any image
 
 	mu    sync.Mutex
 	looks int
@@ -77,6 +79,14 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/archive"):
 		w.Header().Set("X-Docker-Container-Path-Stat", "e30=") // an empty object
 		_, _ = w.Write(f.get)
+	case path == "images/create":
+		f.mu.Unlock()
+		f.pull(w, r)
+		f.mu.Lock()
+	case strings.HasPrefix(path, "images/") && strings.HasSuffix(path, "/json"):
+		status, body := f.image()
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
 	case path == "exec/e1/json":
 		f.codes++
 		_, _ = io.WriteString(w, f.code(f.codes))

@@ -25,49 +25,6 @@ import (
 // that takes time.
 const makeLimit = 2 * time.Minute
 
-// image pulls the image if it is not there, and returns which of its folders would be
-// volumes that can be written.
-func (s *Sandbox) image(ctx context.Context, o SandboxOptions) ([]string, error) {
-	r := s.runner
-	look := func() ([]string, error) {
-		bounded, cancel := context.WithTimeout(ctx, r.timeout)
-		defer cancel()
-		return r.daemon.Image(bounded, o.Image)
-	}
-	volumes, err := look()
-	if notFound(err) {
-		if err := s.pull(ctx, o); err != nil {
-			return nil, err
-		}
-		volumes, err = look()
-	}
-	if err != nil {
-		return nil, r.explain(ctx, err, "look for the image "+o.Image)
-	}
-	return volumes, nil
-}
-
-// pull fetches the image, and tells of each step of it once.
-func (s *Sandbox) pull(ctx context.Context, o SandboxOptions) error {
-	tell := s.runner.notice
-	if tell == nil {
-		tell = func(string) {}
-	}
-	tell("The image " + o.Image + " is not there and is pulled.")
-	last := ""
-	err := s.runner.daemon.Pull(ctx, o.Image, func(line string) {
-		if line != last {
-			tell("pulling " + o.Image + ": " + line)
-		}
-		last = line
-	})
-	if err == nil || ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return s.runner.fault(ops.KindUnavailable, err, "the image %s is not at the daemon %s and can't be pulled: %v; docker images lists those that are",
-		o.Image, s.runner.target.endpoint, err)
-}
-
 // notHereError says that the daemon can't mount a folder of this machine.
 type notHereError struct{ reason string }
 
