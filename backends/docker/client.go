@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
@@ -164,6 +165,7 @@ type daemonVersion struct {
 	Engine string // such as 20.10.24
 	API    string // in use, such as 1.41
 	OS     string // of the daemon's machine
+	Podman bool   // it is Podman, which speaks Docker's API
 }
 
 // library is a daemon by way of the client library.
@@ -456,7 +458,8 @@ func (l *library) Version(ctx context.Context) (daemonVersion, error) {
 		return daemonVersion{}, err
 	}
 	v, err := l.ServerVersion(ctx)
-	return daemonVersion{Engine: v.Version, API: l.ClientVersion(), OS: v.Os}, err
+	podman := slices.ContainsFunc(v.Components, func(c types.ComponentVersion) bool { return c.Name == "Podman Engine" })
+	return daemonVersion{Engine: v.Version, API: l.ClientVersion(), OS: v.Os, Podman: podman}, err
 }
 
 // notFound reports that the daemon does not know what it was asked about.

@@ -26,7 +26,7 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 		return []Finding{{Name: "daemon", Detail: err.Error()}}, err
 	}
 	defer func() { _ = r.daemon.Close() }() // it may be closed already
-	findings := []Finding{r.daemonFinding(ctx)}
+	findings := r.daemonFindings(ctx)
 	if err != nil {
 		if findings[0].OK {
 			findings = append(findings, Finding{Name: "container", Detail: err.Error()})
@@ -42,14 +42,22 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 	return append(findings, w.look(ctx)...), nil
 }
 
-func (r *runner) daemonFinding(ctx context.Context) Finding {
+// podmanFinding says what differs where Podman serves Docker's API.
+const podmanFinding = "containers and sandboxes work, as with Docker, but for a sandbox on a copy of a folder, which is refused"
+
+// daemonFindings are about the daemon; the first says whether it answers.
+func (r *runner) daemonFindings(ctx context.Context) []Finding {
 	bounded, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	v, err := r.daemon.Version(bounded)
 	if err != nil {
-		return Finding{Name: "daemon", Detail: r.refused(bounded, err, "tell its version").Error()}
+		return []Finding{{Name: "daemon", Detail: r.refused(bounded, err, "tell its version").Error()}}
 	}
-	return Finding{Name: "daemon", OK: true, Detail: fmt.Sprintf("%s: version %s for %s, API %s", r.target.endpoint, v.Engine, v.OS, v.API)}
+	findings := []Finding{{Name: "daemon", OK: true, Detail: fmt.Sprintf("%s: version %s for %s, API %s", r.target.endpoint, v.Engine, v.OS, v.API)}}
+	if v.Podman {
+		findings = append(findings, Finding{Name: "podman", OK: true, Detail: podmanFinding})
+	}
+	return findings
 }
 
 // look asks the container's shell.

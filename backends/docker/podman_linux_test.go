@@ -3,6 +3,8 @@ package docker
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,18 @@ import (
 func TestDKX05Podman(t *testing.T) {
 	t.Parallel()
 	d := servers.StartPodman(t)
+	t.Run("sandbox", func(t *testing.T) {
+		t.Parallel()
+		podmanSandbox(t, d)
+	})
+	t.Run("doctor", func(t *testing.T) {
+		t.Parallel()
+		name := d.Run(t, servers.ContainerOptions{NoInit: true})
+		findings, err := Diagnose(t.Context(), Options{Host: d.Host, Container: name, Dir: "/ws"})
+		if err != nil || !slices.Contains(findings, Finding{Name: "podman", OK: true, Detail: podmanFinding}) {
+			t.Errorf("%+v, %v", findings, err)
+		}
+	})
 	for _, policy := range []helper.Policy{helper.Require, helper.Never} {
 		t.Run("helper "+string(policy), func(t *testing.T) {
 			t.Parallel()
@@ -47,5 +61,25 @@ func TestDKX05Podman(t *testing.T) {
 				t.Errorf("stopped: %v", err)
 			}
 		})
+	}
+}
+
+// A sandbox of Podman's is as strict as Docker's; a copy, which Podman would take for
+// something else, is refused.
+func podmanSandbox(t *testing.T, d *servers.Dockerd) {
+	t.Helper()
+	o := sandboxOptions(t)
+	o.Host, o.Image = d.Host, d.BusyBox(t)
+	s := sandbox(t, o)
+	got := sh(t, s.Set(), "id -u; cat a.txt; echo new >b.txt; echo x >~/x; grep -c 'Cap.*:.0000000000000000$' /proc/self/status; tail -n +3 /proc/net/dev | grep -vc lo:; touch /x 2>&1 || true")
+	if got != "1001\nhello\n5\n0\ntouch: /x: Read-only file system\n" {
+		t.Errorf("%q", got)
+	}
+	if get(t, filepath.Join(o.Folder, "b.txt")) != "new\n" {
+		t.Error("the folder is another one")
+	}
+	o.Copy = true
+	if _, err := OpenSandbox(t.Context(), o); ops.KindOf(err) != ops.KindUnavailable || !strings.Contains(err.Error(), "Podman") || !strings.Contains(err.Error(), "(that was asked for)") {
+		t.Errorf("a copy: %v", err)
 	}
 }

@@ -144,8 +144,7 @@ const (
 // spec is the container to be made: a root file system that can't be written but for
 // the working folder, /tmp and the home; no capability, no new privilege, no network
 // unless one is named; limits. Its main process is root's, the commands are not.
-func (o SandboxOptions) spec(name, user, copied, program string, imageVolumes []string) (spec, error) {
-	uid, gid, _ := strings.Cut(user, ":")
+func (o SandboxOptions) spec(name, copied, program string, imageVolumes []string) (spec, error) {
 	until := time.Now().Add(o.Lifetime)
 	memory := max(o.Memory, 0)
 	s := spec{
@@ -157,8 +156,9 @@ func (o SandboxOptions) spec(name, user, copied, program string, imageVolumes []
 		},
 		Network: o.Network, Memory: memory, CPUs: max(o.CPUs, 0), Pids: max(o.Pids, 0),
 		Tmpfs: map[string]string{
-			"/tmp":      o.tmpfs("mode=1777"),
-			sandboxHome: o.tmpfs("mode=0700,uid=" + uid + ",gid=" + gid),
+			"/tmp": o.tmpfs("mode=1777"),
+			// Its only account's; Podman can't let it belong to that.
+			sandboxHome: o.tmpfs("mode=1777"),
 			// Names of message queues could be made there.
 			"/dev/mqueue": nothing,
 		},

@@ -47,9 +47,8 @@ func TestSandboxOptionsAreChecked(t *testing.T) {
 		c.edit(&o)
 		o, err := o.complete()
 		if err == nil {
-			var user string
-			if user, err = o.user(); err == nil {
-				_, err = o.spec("n", user, "why", "helper", nil)
+			if _, err = o.user(); err == nil {
+				_, err = o.spec("n", "why", "helper", nil)
 			}
 		}
 		if err == nil {

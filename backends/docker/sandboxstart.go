@@ -36,7 +36,12 @@ func (s *Sandbox) start(ctx context.Context, o SandboxOptions, program install.P
 	r := s.runner
 	bounded, cancel := context.WithTimeout(ctx, makeLimit)
 	defer cancel()
-	spec, err := o.spec(r.target.name, r.user, copied, program.Name(), volumes)
+	if copied != "" {
+		if err := s.canCopy(bounded, copied); err != nil {
+			return err
+		}
+	}
+	spec, err := o.spec(r.target.name, copied, program.Name(), volumes)
 	if err != nil {
 		return err
 	}
@@ -94,6 +99,21 @@ func (s *Sandbox) cannot(ctx context.Context, err error, do string) error {
 		return r.refused(ctx, err, do+" a sandbox")
 	}
 	return r.fault(ops.KindUnavailable, err, "the Docker daemon at %s can't %s a sandbox: %v", r.target.endpoint, do, err)
+}
+
+// canCopy refuses Podman, which puts what is copied beside the volume, or leaves that to
+// root, and says nothing.
+func (s *Sandbox) canCopy(ctx context.Context, copied string) error {
+	r := s.runner
+	v, err := r.daemon.Version(ctx)
+	if err != nil {
+		return r.explain(ctx, err, "tell its version")
+	}
+	if v.Podman {
+		return r.fault(ops.KindUnavailable, nil, "the daemon at %s is Podman %s, which can't work on a copy of a folder (%s): name a folder of its machine that no copy is needed of, with --user if root owns it, or use Docker",
+			r.target.endpoint, v.Engine, copied)
+	}
+	return nil
 }
 
 // packProgram makes an archive of the helper, to be unpacked in its folder.
