@@ -184,8 +184,12 @@ func (c *collector) linked(to, rel string, state FileState) error {
 	return c.keep(f.Name(), state)
 }
 
-// forget removes what was kept until then, and leaves the record.
+// forget removes what was kept until then, and leaves the record. A set that another
+// process has completed meanwhile stays.
 func (c *collector) forget() {
+	if _, err := os.Stat(filepath.Join(c.dir, changeList)); err == nil {
+		return
+	}
 	list, err := os.ReadDir(c.dir)
 	for _, e := range list {
 		if err == nil && e.Name() != copyList {

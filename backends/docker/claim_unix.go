@@ -34,18 +34,19 @@ func claim(dir, token, host string) (release func(), err error) {
 	}, nil
 }
 
-// abandoned reports whether a sandbox was made here, by a process that has ended, and
-// at which daemon.
-func abandoned(dir, token string) (host string, is bool) {
+// takeOver takes the claim of a sandbox that was made here, by a process that has ended,
+// until release is called, and says at which daemon that is. Only one process has it at
+// a time; without a release another one has it, or there is none.
+func takeOver(dir, token string) (host string, release func()) {
 	name := filepath.Join(dir, filepath.Base(token))
 	f, err := os.OpenFile(name, os.O_RDWR, 0) //nolint:gosec // a name in the caller's folder
 	if err != nil {
-		return "", false
-	}
-	defer func() { _ = f.Close() }()
-	if errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
-		return "", false
+		return "", nil
 	}
 	text, err := os.ReadFile(name) //nolint:gosec // as above
-	return string(text), err == nil
+	if err != nil || errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
+		_ = f.Close()
+		return "", nil
+	}
+	return string(text), func() { _ = f.Close() }
 }

@@ -26,7 +26,8 @@ type fake struct {
 	start  func(conn net.Conn)                                // nil: never answers
 	code   func(n int) string                                 // body of the exec's description
 	put    func(body []byte)                                  // takes an archive
-	get    []byte                                             // an archive
+	get    []byte                                             // an archive; nil: it fails
+	list   string                                             // of all containers
 	pull   http.HandlerFunc                                   // sends the progress of a pull
 	image  func() (status int, body string)                   // describes any image
 
@@ -65,6 +66,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/_ping":
 		f.ping(w)
+	case path == "containers/json":
+		_, _ = io.WriteString(w, f.list)
+	case strings.HasPrefix(path, "containers/") && r.Method == http.MethodDelete:
+		w.WriteHeader(http.StatusNoContent)
 	case strings.HasPrefix(path, "containers/") && strings.HasSuffix(path, "/json"):
 		f.looks++
 		status, body := f.look(f.looks, strings.Split(path, "/")[1])
@@ -76,6 +81,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/archive") && r.Method == http.MethodPut:
 		body, _ := io.ReadAll(r.Body)
 		f.put(body)
+	case strings.HasSuffix(path, "/archive") && f.get == nil:
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"message":"the volume is broken"}`)
 	case strings.HasSuffix(path, "/archive"):
 		w.Header().Set("X-Docker-Container-Path-Stat", "e30=") // an empty object
 		_, _ = w.Write(f.get)

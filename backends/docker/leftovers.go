@@ -54,7 +54,8 @@ func Collect(ctx context.Context, o Options, stateDir, changesDir string) ([]Lef
 	for _, c := range found {
 		l, token := leftover(c)
 		there[token], named[c.Name] = true, true
-		if _, ownerless := abandoned(stateDir, token); l.over() || ownerless && !l.Kept {
+		_, release := takeOver(stateDir, token)
+		if l.over() || release != nil && !l.Kept {
 			err := r.rescue(ctx, c, changesDir)
 			if err == nil {
 				err = r.collect(ctx, c)
@@ -64,6 +65,9 @@ func Collect(ctx context.Context, o Options, stateDir, changesDir string) ([]Lef
 			} else {
 				failed = append(failed, err)
 			}
+		}
+		if release != nil {
+			release()
 		}
 		list = append(list, l)
 	}
@@ -121,9 +125,14 @@ func sweepClaims(dir, host string, there map[string]bool) error {
 		return nil
 	}
 	for _, e := range entries {
-		if at, is := abandoned(dir, e.Name()); is && at == host && !there[e.Name()] {
+		at, release := takeOver(dir, e.Name())
+		if release == nil {
+			continue
+		}
+		if at == host && !there[e.Name()] {
 			_ = os.Remove(filepath.Join(dir, e.Name())) // the next time then
 		}
+		release()
 	}
 	return err
 }
