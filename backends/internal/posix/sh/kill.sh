@@ -79,6 +79,13 @@ p_tree() {
 	done
 }
 
+# p_look is p_tree, twice if nothing is found: an exec under way hides a process for a
+# moment, and one that starts itself anew may do so between the list and the look.
+p_look() {
+	p_tree
+	case $p_T in " ") p_tree ;; esac
+}
+
 # p_gone waits up to $1 naps for the tree to end. Most looks are cheap ones at
 # the processes that are known.
 p_gone() {
@@ -95,7 +102,7 @@ p_gone() {
 			done
 		fi
 		case $p_g in y) continue ;; esac
-		p_tree
+		p_look
 		case $p_T in " ") return 0 ;; esac
 		[ "$p_w" -gt 0 ] || return 1
 	done
@@ -105,9 +112,7 @@ p_mk=$1
 p_sid=${2:-none}
 p_seen=" "
 p_grace=$3
-p_tree
-# An exec under way hides a process for a moment.
-case $p_T in " ") p_tree ;; esac
+p_look
 for p_i in $p_T; do kill -TERM "$p_i" 2>/dev/null; done
 case $p_T in " ") p_g= ;; *) p_g=y ;; esac
 if [ -z "$p_g" ] || p_gone "$p_grace"; then :; else
