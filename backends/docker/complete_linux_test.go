@@ -30,13 +30,13 @@ func TestDKX02EveryOutputIsComplete(t *testing.T) {
 			if policy == helper.Never {
 				share = int64(often(8, 4))
 			}
-			atOnce(int64(often(200, 5000))/share, func(i int64) {
+			atOnce(int64(often(120, 5000))/share, func(i int64) {
 				out, exit, err := output(t.Context(), set, "printf running")
 				if out != "running" || exit.Code != 0 || err != nil {
 					t.Errorf("output %d: %q, %+v, %v", i, out, exit, err)
 				}
 			})
-			atOnce(int64(often(50, 500))/share, func(i int64) {
+			atOnce(int64(often(40, 500))/share, func(i int64) {
 				if out, exit, err := output(t.Context(), set, "exit 7"); out != "" || exit.Code != 7 || err != nil {
 					t.Errorf("exit %d: %q, %+v, %v", i, out, exit, err)
 				}

@@ -164,10 +164,15 @@ func fullCloseProxy(t *testing.T, socket string) (host string) {
 	return "tcp://" + l.Addr().String()
 }
 
+// The command and its end are two processes that are started in the container, however
+// many the command has: a busy machine does not change that number.
 func TestDKX01TimeoutLeavesNothing(t *testing.T) {
 	t.Parallel()
 	d := servers.StartDockerd(t)
-	set := opened(t, Options{Host: d.Host, Container: d.Run(t, servers.ContainerOptions{}), Dir: "/ws"})
+	o := Options{Host: d.Host, Container: d.Run(t, servers.ContainerOptions{}), Dir: "/ws"}
+	var daemon requests
+	daemon.watch(&o)
+	set := opened(t, o)
 	// The arguments are unique on the machine, whose /proc shows the container's processes.
 	stamp := fmt.Sprint(7_000_000 + time.Now().UnixNano()%900_000)
 	script := "sleep " + stamp + ".1 & (trap '' TERM HUP; exec sleep " + stamp + ".2) & setsid sleep " + stamp + ".3 & (sleep " + stamp + ".4 &) ; echo ready; sleep " + stamp + ".5"
@@ -178,6 +183,7 @@ func TestDKX01TimeoutLeavesNothing(t *testing.T) {
 			cmd.Timeout = 4 * time.Second
 		}
 		alive := 0
+		daemon.take()
 		exit, err := set.Bash.Exec(ctx, cmd, func(c ops.Chunk) {
 			if !bytes.Contains(c.Data, []byte("ready")) {
 				return
@@ -198,6 +204,9 @@ func TestDKX01TimeoutLeavesNothing(t *testing.T) {
 		}
 		if n := processes(t, stamp); n > 0 || len(exit.Survivors) > 0 || exit.Killed < 5 {
 			t.Errorf("%s: %d processes are left; %+v", how, n, exit)
+		}
+		if n := daemon.count("POST /exec/start"); n != 2 {
+			t.Errorf("%s: the command and its end took %d processes in the container, want 2", how, n)
 		}
 	}
 }
@@ -224,7 +233,7 @@ func TestDKX02RealExitCodes(t *testing.T) {
 	var group sync.WaitGroup
 	for worker := range 4 {
 		group.Go(func() {
-			for range 5 {
+			for range often(1, 5) {
 				exit, err := set.Bash.Exec(t.Context(), ops.Command{Script: fmt.Sprintf("exit %d", worker*7)}, nil)
 				if err != nil || exit.Code != worker*7 {
 					t.Errorf("exit %d: %+v, %v", worker*7, exit, err)

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"net"
 	"regexp"
 	"slices"
@@ -13,9 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/piremote/piremote/backends/backendtest/servers"
-	"github.com/piremote/piremote/backends/helper"
-	"github.com/piremote/piremote/backends/helper/helpertest"
 	"github.com/piremote/piremote/tools/ops"
 )
 
@@ -48,6 +44,16 @@ func (r *requests) take() []string {
 	return list
 }
 
+// count is how many of the requests until now are of a kind; all are forgotten.
+func (r *requests) count(kind string) (n int) {
+	for _, request := range r.take() {
+		if request == kind {
+			n++
+		}
+	}
+	return n
+}
+
 // watched is a connection, on which each request begins with a write of its own.
 type watched struct {
 	*net.UnixConn
@@ -70,7 +76,7 @@ func (w *watched) Write(b []byte) (int, error) {
 
 // A sandbox takes these requests to the daemon up to the result of its first command;
 // each costs the time that BenchmarkSandboxStart compares with docker run. A further
-// command takes none.
+// command takes none, nor does the end of its tree.
 func TestSandboxStartsByFewRequests(t *testing.T) {
 	t.Parallel()
 	o := sandboxOptions(t)
@@ -90,48 +96,11 @@ func TestSandboxStartsByFewRequests(t *testing.T) {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	sh(t, s.Set(), "true")
-	if more := r.take(); len(more) > 0 {
-		t.Errorf("a further command took %q", more)
+	exit, err := s.Set().Bash.Exec(t.Context(), ops.Command{Script: "trap '' TERM; setsid sleep 300 & sleep 300; :", Timeout: time.Second, Grace: 100 * time.Millisecond}, nil)
+	if err != nil || !exit.TimedOut || len(exit.Survivors) > 0 {
+		t.Errorf("%+v, %v", exit, err)
 	}
-}
-
-// A tree that ignores what asks it to end is ended by one process in the container beside
-// its own, whether it times out or is aborted; the helper needs none, nor anything else
-// of the daemon.
-func TestDKX01ATreeIsEndedByOneProcess(t *testing.T) {
-	t.Parallel()
-	d := servers.StartDockerd(t)
-	name := d.Run(t, servers.ContainerOptions{})
-	for policy, want := range map[helper.Policy]int{helper.Require: 0, helper.Never: 2} {
-		o := Options{Host: d.Host, Container: name, Dir: "/ws", Helper: policy, Helpers: helpertest.Bundle(t)}
-		var r requests
-		r.watch(&o)
-		set := opened(t, o)
-		for _, how := range []string{"timeout", "abort"} {
-			ctx, cancel := context.WithCancel(t.Context())
-			cmd := ops.Command{Script: "trap '' TERM; setsid sleep 300 & sleep 300 & echo ready; while :; do sleep 300; done", Grace: 100 * time.Millisecond}
-			if how == "timeout" {
-				cmd.Timeout = 4 * time.Second
-			}
-			r.take()
-			exit, err := set.Bash.Exec(ctx, cmd, func(c ops.Chunk) {
-				if how == "abort" && strings.Contains(string(c.Data), "ready") {
-					cancel()
-				}
-			})
-			cancel()
-			if exit.TimedOut != (how == "timeout") || errors.Is(err, context.Canceled) != (how == "abort") || exit.Killed < 3 || len(exit.Survivors) > 0 {
-				t.Errorf("%s, %s: %+v, %v", policy, how, exit, err)
-			}
-			started := 0
-			for _, request := range r.take() {
-				if request == "POST /exec/start" {
-					started++
-				}
-			}
-			if started != want {
-				t.Errorf("%s, %s: %d processes were started, want %d", policy, how, started, want)
-			}
-		}
+	if more := r.take(); len(more) > 0 {
+		t.Errorf("further commands took %q", more)
 	}
 }
