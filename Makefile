@@ -45,7 +45,7 @@ lint:
 
 soak:
 	.ci/install
-	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./tools/textedit ./backends/local
+	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./tools/textedit ./backends/local ./backends/helper/client
 	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 240m ./backends/ssh ./backends/docker ./backends/backendtest
 
 # bench measures each tool on each target and the search beside rg and fd, by

@@ -95,7 +95,12 @@ p_expected() {
 }
 p_expected
 if [ -z "$p_new" ]; then
-	p_s=$({ : >>"./$p_B"; } 2>&1) || p_fail "$p_s"
+	# Opened by its name for writing, a link that was swapped in would be followed and
+	# what it names be made. What is open already can be opened again.
+	[ -w "./$p_B" ] || {
+		p_proof
+		p_s=$({ : >>"$p_F"; } 2>&1) || p_fail "$p_s"
+	} 2>/dev/null 3<"./$p_B" || p_end EACCES
 	p_m=$(p_perm "./$p_B") || p_end EIO
 	# No write bit at all refuses root too, whom the open above lets through.
 	p_n=${p_m%% *}
@@ -162,7 +167,7 @@ p_over() {
 		}
 		case $p_sync in y) sync "$p_F" 2>/dev/null ;; esac
 		:
-	} 3<>"./$p_B" || p_end EACCES
+	} 3<"./$p_B" || p_end EACCES
 }
 case $p_in in
 "")
