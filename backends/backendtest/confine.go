@@ -16,6 +16,7 @@ func confineChecks() []Check {
 		{Name: "ConfineLinkToFile", Rule: "a link to a file outside is ErrOutside (CONF-02)", Run: confineLinkToFile},
 		{Name: "ConfineLinkToFolder", Rule: "what is reached through a link to a folder outside is ErrOutside (CONF-02)", Run: confineLinkToFolder},
 		{Name: "ConfineDangling", Rule: "a dangling link that leads out is ErrOutside, and nothing is made there (CONF-03)", Run: confineDangling},
+		{Name: "ConfineAliases", Rule: "a path outside is ErrOutside by whatever name (CONF-02)", Run: confineAliases},
 		{Name: "ConfineLinkInside", Rule: "a link that stays inside is followed, be it relative or absolute", Run: confineLinkInside},
 	}
 }
@@ -102,6 +103,36 @@ func confineDangling(ctx context.Context, w *Workspace) error {
 	dir, err := w.outside()
 	return first(err, w.Fixture.Symlink("../"+path.Base(dir)+"/new", w.at("link")), w.Fixture.Symlink(dir+"/new", w.at("absolute")),
 		w.refused(ctx, w.at("link"), ""), w.refused(ctx, w.at("absolute"), ""), w.untouched())
+}
+
+// confineAliases reads one file outside by twenty names.
+func confineAliases(ctx context.Context, w *Workspace) error {
+	dir, err := w.outside()
+	if err != nil {
+		return err
+	}
+	out, own := path.Base(dir), path.Base(w.Set.Target.Dir)
+	if err := first(w.put(map[string]string{"a/b/file": "text"}),
+		w.Fixture.Symlink("../"+out, w.at("folder")), w.Fixture.Symlink(dir, w.at("a", "absolute")), w.Fixture.Symlink("..", w.at("up")),
+		w.Fixture.Symlink("../../../"+out+"/secret", w.at("a", "b", "deep")), w.Fixture.Symlink(dir+"/./../"+out+"/secret", w.at("dotted")),
+		w.Fixture.Symlink("a/b/deep", w.at("chain")), w.Fixture.Symlink("chain", w.at("chain2")),
+		w.Fixture.Symlink("../"+own+"/../"+out, w.at("round"))); err != nil {
+		return err
+	}
+	aliases := []string{
+		dir + "/secret", dir + "//secret", dir + "/./secret", w.at() + "-outside/secret", w.at("..", out, "secret"), w.at("", "..", out, "secret"),
+		w.at("a", "..", "..", out, "secret"), w.at("a/b/../../..", out, "secret"), w.at("none", "..", "..", out, "secret"),
+		w.at("folder", "secret"), w.at("folder", ".", "secret"), w.at("a", "absolute", "secret"), w.at(".", "a", "absolute", "secret"),
+		w.at("up", out, "secret"), w.at("up", own, "up", out, "secret"), w.at("a", "b", "deep"), w.at("dotted"), w.at("chain"), w.at("chain2"),
+		w.at("round", "secret"),
+	}
+	for _, p := range aliases {
+		data, err := w.Set.Read.ReadFile(ctx, p, 0)
+		if err := fileError(fmt.Sprintf("read %s: %q", p, data), err, ops.ErrOutside); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func confineLinkInside(ctx context.Context, w *Workspace) error {

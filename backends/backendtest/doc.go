@@ -8,5 +8,5 @@
 // its rule (opstest.Broken).
 //
 // Checks speak of POSIX targets. Their scripts use shell built-ins and cat, seq,
-// yes, head, sleep, mkdir, touch and setsid alone.
+// yes, head, sleep, mkdir, touch, rm, ln and setsid alone.
 package backendtest

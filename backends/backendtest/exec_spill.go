@@ -11,6 +11,7 @@ import (
 func spillChecks() []Check {
 	return []Check{
 		{Name: "SpillKeepsAll", Rule: "the spill file has the raw output and can be read like any file (TRUN-02)", Exec: true, Run: spillKeepsAll},
+		{Name: "SpillReplaced", Rule: "a spill file in whose place somebody put a link is refused like what lies outside (CONF-02, BASH-10)", Exec: true, Run: spillReplaced},
 		{Name: "SpillLimit", Rule: "SpillLimit bounds the spill file, and the exit says that it was cut (TRUN-01)", Exec: true, Run: spillLimit},
 		{Name: "SpillNotForLittle", Rule: "a small output is not spilled, nor one that Spill does not ask for", Exec: true, Run: spillNotForLittle},
 	}
@@ -39,6 +40,22 @@ func spillKeepsAll(ctx context.Context, w *Workspace) error {
 	want := []byte(numbers(30000))
 	got, err := w.Set.Read.ReadFile(ctx, r.SpillPath, 0)
 	return first(done("read the spill file", err), sameBytes("the spill file", got, want), same("SpillSize", r.SpillSize, int64(len(want))), same("SpillCut", r.SpillCut, false))
+}
+
+func spillReplaced(ctx context.Context, w *Workspace) error {
+	dir, err := w.outside()
+	if err != nil {
+		return err
+	}
+	r, err := w.run(ctx, "seq 9000", spilling(0))
+	if err != nil {
+		return err
+	}
+	if _, err := w.run(ctx, "rm '"+r.SpillPath+"' && ln -s '"+dir+"/secret' '"+r.SpillPath+"'"); err != nil {
+		return err
+	}
+	data, err := w.Set.Read.ReadFile(ctx, r.SpillPath, 0)
+	return fileError(fmt.Sprintf("read %q", data), err, ops.ErrOutside)
 }
 
 func spillLimit(ctx context.Context, w *Workspace) error {

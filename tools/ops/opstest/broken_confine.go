@@ -10,7 +10,7 @@ import (
 )
 
 func brokenConfinement() []Breach {
-	return []Breach{
+	list := []Breach{
 		leaky("ConfineDots", "the check is made before .. is resolved", func(_ *Memory, root, p string) bool {
 			return strings.HasPrefix(p, root+"/") && !strings.HasPrefix(path.Clean(p), root+"/")
 		}),
@@ -30,6 +30,7 @@ func brokenConfinement() []Breach {
 			info, err := m.Lstat(p)
 			return within(root, path.Clean(p)) && err == nil && info.Mode()&fs.ModeSymlink != 0 && !m.exists(p)
 		}),
+		leaky("ConfineAliases", "a doubled slash counts as a name", func(_ *Memory, _, p string) bool { return strings.Contains(p, "//") }),
 		alter("ConfineLinkInside", "an absolute link counts as leading out", func(m *Memory, next operations, a *altered) {
 			a.read = func(ctx context.Context, p string, limit int64) ([]byte, error) {
 				if target, err := m.Readlink(path.Dir(p)); err == nil && path.IsAbs(target) {
@@ -39,6 +40,13 @@ func brokenConfinement() []Breach {
 			}
 		}),
 	}
+	for i, b := range list {
+		switch b.Check {
+		case "ConfineDots", "ConfineSibling", "ConfineLinkToFile", "ConfineLinkToFolder":
+			list[i].Coupled = map[string]string{"ConfineAliases": "names of all these kinds are among its aliases"}
+		}
+	}
+	return list
 }
 
 // leaky makes a breach that leaves some paths unconfined.

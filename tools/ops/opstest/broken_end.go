@@ -76,6 +76,17 @@ func brokenEnds() []Breach {
 			}
 			return m.PutFile(exit.SpillPath, data[:bytes.LastIndexByte(data[:len(data)-1], '\n')+1], 0o600)
 		}),
+		alter("SpillReplaced", "a spill file is found by its name alone", func(m *Memory, next operations, a *altered) {
+			a.read = func(ctx context.Context, p string, limit int64) ([]byte, error) {
+				m.mu.Lock()
+				spilled := m.spills[p]
+				m.mu.Unlock()
+				if spilled {
+					return view{m, ""}.ReadFile(ctx, p, limit)
+				}
+				return next.ReadFile(ctx, p, limit)
+			}
+		}),
 		commands("SpillLimit", "the limit is ignored", func(_ *Memory, cmd *ops.Command) { cmd.SpillLimit = 0 }),
 		exits("SpillNotForLittle", "every output is spilled", func(m *Memory, cmd ops.Command, exit *ops.Exit) error {
 			if !cmd.Spill || exit.SpillPath != "" {

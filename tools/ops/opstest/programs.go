@@ -70,6 +70,10 @@ func (v view) run(ctx context.Context, j *job, args []string) error {
 				break
 			}
 		}
+	case "ln": // ln -s target name
+		if names := operands(args); len(names) == 2 {
+			err = v.Symlink(names[0], absolute(ctx, names[1]))
+		}
 	case "rm":
 		for _, a := range operands(args) {
 			if err = v.Remove(absolute(ctx, a)); err != nil {
