@@ -13,6 +13,13 @@ type Config struct {
 	Model string `mapstructure:"model"`
 	// Tools are the names of the active tools; empty means the default set.
 	Tools []string `mapstructure:"tools"`
+	// Confine is how file tools are kept inside the workspace: on; strict, which
+	// refuses changes where that can't be kept up against a program that swaps
+	// folders; or off.
+	Confine string `mapstructure:"confine"`
+	// ExtraRoots are further folders on the target that file tools may reach:
+	// absolute paths, with ":ro" behind those that are only read.
+	ExtraRoots []string `mapstructure:"extra_roots"`
 	// Providers adjusts or adds model providers.
 	Providers []Provider `mapstructure:"providers"`
 	Shell     Shell      `mapstructure:"shell"`
@@ -29,6 +36,10 @@ type Workspace struct {
 	Path string `mapstructure:"path"`
 	// Root is the confinement root on the target; empty means Path.
 	Root string `mapstructure:"root"`
+	// Confine is as in the configuration, whose value counts where it is empty.
+	Confine string `mapstructure:"confine"`
+	// ExtraRoots come beside those of the configuration.
+	ExtraRoots []string `mapstructure:"extra_roots"`
 
 	// For ssh.
 	Host          string   `mapstructure:"host"` // a host name or an alias of ssh_config
@@ -116,6 +127,8 @@ func defaults() map[string]any {
 		"workspaces":          []any{},
 		"model":               "",
 		"tools":               []string{},
+		"confine":             "on",
+		"extra_roots":         []string{},
 		"providers":           []any{},
 		"shell.path":          "",
 		"shell.prefix":        "",

@@ -188,6 +188,12 @@ func (c *Config) check() error {
 			return err
 		}
 	}
+	if !oneOf(c.Confine, "on", "strict", "off") {
+		return &Error{Key: "confine", Msg: fmt.Sprintf("%q is none of on, strict, off", c.Confine)}
+	}
+	if err := checkRoots("extra_roots", c.ExtraRoots); err != nil {
+		return err
+	}
 	if !oneOf(c.Shell.Background, "session", "keep", "kill") {
 		return &Error{Key: "shell.background", Msg: fmt.Sprintf("%q is none of session, keep, kill", c.Shell.Background)}
 	}
@@ -212,6 +218,12 @@ func (w Workspace) check(key string) error {
 	if len(w.Env) > 0 && w.Backend != "docker" {
 		return &Error{Key: key + ".env", Msg: "is for docker workspaces alone; a sandbox has sandbox.env"}
 	}
+	if !oneOf(w.Confine, "", "on", "strict", "off") {
+		return &Error{Key: key + ".confine", Msg: fmt.Sprintf("%q is none of on, strict, off", w.Confine)}
+	}
+	if err := checkRoots(key+".extra_roots", w.ExtraRoots); err != nil {
+		return err
+	}
 	switch w.Backend {
 	case "local":
 		if w.Path == "" {
@@ -231,6 +243,17 @@ func (w Workspace) check(key string) error {
 		}
 	default:
 		return &Error{Key: key + ".backend", Msg: fmt.Sprintf("%q is none of local, ssh, docker, sandbox", w.Backend)}
+	}
+	return nil
+}
+
+// checkRoots demands absolute paths: what they are relative to would differ with the
+// target.
+func checkRoots(key string, roots []string) error {
+	for _, r := range roots {
+		if p := strings.TrimSuffix(r, ":ro"); !strings.HasPrefix(p, "/") && !filepath.IsAbs(p) {
+			return &Error{Key: key, Msg: fmt.Sprintf("%q is not absolute: write /path, or /path:ro for a folder that is only read", r)}
+		}
 	}
 	return nil
 }

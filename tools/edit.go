@@ -102,7 +102,7 @@ func (t editTool) edit(ctx context.Context, call tool.Call, p EditParams) (tool.
 	case errors.As(err, &mismatch):
 		return tool.Result{}, mismatch
 	case err != nil:
-		return tool.Result{}, fileError("edit", p.Path, err)
+		return tool.Result{}, t.fileError("edit", p.Path, err)
 	}
 	result := tool.TextResult(fmt.Sprintf("Successfully replaced %s in %s.",
 		plural(int64(len(p.Edits)), "block", "blocks"), show(or(used, p.Path))))

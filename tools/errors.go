@@ -68,6 +68,21 @@ func fileError(verb, arg string, err error) error {
 	return &failure{text: fmt.Sprintf("Cannot %s %s: %s.", verb, show(arg), reason), err: err}
 }
 
+// fileError is the function of that name, where a path that leads out is told where
+// it may lead.
+func (w workspace) fileError(verb, arg string, err error) error {
+	var told *failure
+	root := w.set.Target.Root
+	if !errors.Is(err, ops.ErrOutside) || errors.As(err, &told) || ops.KindOf(err) != "" || root == "" {
+		return fileError(verb, arg, err)
+	}
+	places := show(root)
+	for _, extra := range w.set.Target.Roots {
+		places += " or " + show(extra.Path)
+	}
+	return &failure{text: fmt.Sprintf("Cannot %s %s: it is outside the workspace; stay below %s.", verb, show(arg), places), err: err}
+}
+
 // sentence is an error's text without the full stop that may end it.
 func sentence(err error) string { return strings.TrimSuffix(err.Error(), ".") }
 

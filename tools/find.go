@@ -74,7 +74,7 @@ func (t findTool) execute(ctx context.Context, call tool.Call, p FindParams, _ t
 		return err
 	})
 	if err != nil {
-		return tool.Result{}, searchError("search", orDot(p.Path), err)
+		return tool.Result{}, t.searchError("search", orDot(p.Path), err)
 	}
 	notes := usedNote(p.Path, used)
 	if report.Limited {

@@ -103,7 +103,7 @@ func (t grepTool) execute(ctx context.Context, call tool.Call, p GrepParams, _ t
 		return err
 	})
 	if err != nil {
-		return tool.Result{}, searchError("search", orDot(p.Path), err)
+		return tool.Result{}, t.searchError("search", orDot(p.Path), err)
 	}
 	details.Path, details.Limited, details.Truncated, details.Unreadable = abs, report.Limited, list.full, report.Unreadable
 
@@ -160,12 +160,12 @@ func cleanLine(s string) string {
 }
 
 // searchError explains why a search could not run.
-func searchError(verb, arg string, err error) error {
+func (w workspace) searchError(verb, arg string, err error) error {
 	var bad *match.PatternError
 	if errors.As(err, &bad) {
 		return err
 	}
-	return fileError(verb, arg, err)
+	return w.fileError(verb, arg, err)
 }
 
 func orDot(p string) string { return or(p, ".") }

@@ -66,7 +66,7 @@ func (t lsTool) execute(ctx context.Context, call tool.Call, p LsParams, _ tool.
 		err = ctx.Err()
 	}
 	if err != nil {
-		return tool.Result{}, fileError("list", orDot(p.Path), err)
+		return tool.Result{}, t.fileError("list", orDot(p.Path), err)
 	}
 	list := newLister()
 	for _, e := range entries.sorted() {

@@ -18,7 +18,7 @@ func (w workspace) reserve(call tool.Call, verb, arg string, run action) tool.Re
 	if err != nil {
 		return &reservation{err: err}
 	}
-	return &reservation{verb: verb, arg: arg, ticket: w.set.Mutations.Ticket(abs, verb != "read"), run: run}
+	return &reservation{failed: w.fileError, verb: verb, arg: arg, ticket: w.set.Mutations.Ticket(abs, verb != "read"), run: run}
 }
 
 // reservation is a place in a file's queue with what to do there.
@@ -27,6 +27,7 @@ type reservation struct {
 	arg    string
 	ticket *ops.Ticket
 	run    action
+	failed func(verb, arg string, err error) error
 	err    error // the path can't be resolved
 }
 
@@ -42,7 +43,7 @@ func (r *reservation) Execute(ctx context.Context, update tool.Update) (result t
 		return err
 	})
 	if !ran {
-		return tool.Result{}, fileError(r.verb, r.arg, derr)
+		return tool.Result{}, r.failed(r.verb, r.arg, derr)
 	}
 	return result, err
 }

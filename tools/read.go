@@ -84,7 +84,7 @@ func (t readTool) read(ctx context.Context, call tool.Call, p ReadParams) (tool.
 		return err
 	})
 	if err != nil {
-		return tool.Result{}, fileError("read", p.Path, err)
+		return tool.Result{}, t.fileError("read", p.Path, err)
 	}
 	details := ReadDetails{Path: abs, Used: used, Size: win.Size}
 	result := tool.Result{Effects: []tool.Effect{{Workspace: t.set.Target.Label, Operation: "read", Path: abs}}}
@@ -158,7 +158,7 @@ func (t readTool) image(ctx context.Context, call tool.Call, p ReadParams, mime 
 	}
 	data, err := t.set.Read.ReadFile(ctx, details.Path, maxImageBytes)
 	if err != nil {
-		return tool.Result{}, fileError("read", p.Path, err)
+		return tool.Result{}, t.fileError("read", p.Path, err)
 	}
 	out, outMIME, fit, err := sniff.FitImage(data, sniff.FitOptions{})
 	if err != nil {

@@ -204,7 +204,7 @@ func (t shellTool) status(ctx context.Context, cmd ops.Command, exit ops.Exit, e
 	case ops.KindOf(err) == ops.KindNoStatus || ops.KindOf(err) == ops.KindOutcomeUnknown:
 		return err // the command ran, and the sentence says what is not known of it
 	case err != nil:
-		return fileError("run in", cmd.Dir, err)
+		return t.fileError("run in", cmd.Dir, err)
 	case exit.TimedOut:
 		return fmt.Errorf("Command timed out after %v seconds%s%s", cmd.Timeout.Seconds(), killText(exit), limitText(exit)) //nolint:staticcheck // the sentence that the specification fixes
 	case exit.Code != 0 && exit.Signal != "":

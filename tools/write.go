@@ -57,7 +57,7 @@ func newWrite(w workspace, _ Options) (tool.Tool, error) {
 
 func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (tool.Result, error) {
 	if strings.HasSuffix(p.Path, "/") {
-		return tool.Result{}, fileError("write", p.Path, &fs.PathError{Op: "write", Path: p.Path, Err: ops.ErrIsDir})
+		return tool.Result{}, t.fileError("write", p.Path, &fs.PathError{Op: "write", Path: p.Path, Err: ops.ErrIsDir})
 	}
 	data := []byte(p.Content)
 	abs, used, err := t.target(ctx, p.Path, call.Scope)
@@ -76,7 +76,7 @@ func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (to
 		err = replace(ctx)
 	}
 	if err != nil {
-		told := fileError("write", p.Path, err)
+		told := t.fileError("write", p.Path, err)
 		var tree *ops.TreeError
 		if errors.As(err, &tree) {
 			told = &failure{text: told.Error() + " The folders above it exist now.", err: err}
@@ -119,7 +119,7 @@ func (t writeTool) target(ctx context.Context, arg string, scope tool.Scope) (ab
 	case ops.KindOf(err) == "" && is(fs.ErrNotExist, ops.ErrNotDir, ops.ErrOutside, ops.ErrLoop):
 		return abs, "", nil
 	}
-	return "", "", fileError("write", arg, err)
+	return "", "", t.fileError("write", arg, err)
 }
 
 func or(a, b string) string {

@@ -23,7 +23,7 @@ func openHelper(ctx context.Context, o Options, r *runner, s state, dir, root st
 	h, reason, err := remote.Open(bounded, remote.Options{
 		Policy: o.Helper, Bundle: o.Helpers, Exec: starter{r}, Target: label,
 		Client: client.Options{
-			Label: label, Backend: "docker", Dir: dir, Root: root, Lease: o.Lease,
+			Label: label, Backend: "docker", Dir: dir, Root: root, ExtraRoots: o.ExtraRoots, Lease: o.Lease,
 			Keepalive: o.Keepalive, KeepaliveCount: o.KeepaliveCount,
 		},
 	})

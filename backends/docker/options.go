@@ -7,6 +7,7 @@ import (
 
 	"github.com/piremote/piremote/backends/helper"
 	"github.com/piremote/piremote/backends/helper/install"
+	"github.com/piremote/piremote/tools/ops"
 )
 
 // Options says which container and folder to open. Only Container is required.
@@ -17,6 +18,8 @@ type Options struct {
 	Dir string
 	// Root is the confinement root; empty means Dir, "/" confines nothing.
 	Root string
+	// ExtraRoots are further folders that may be reached, absolute.
+	ExtraRoots []ops.Root
 	// User runs commands and owns new files; empty means the container's own.
 	User string
 	// Env is added to the environment of commands, as "NAME=value".

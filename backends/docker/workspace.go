@@ -95,7 +95,7 @@ func open(ctx context.Context, o Options, r *runner, s state) (*Workspace, error
 		return w, err
 	}
 	r.target.label = "docker://" + s.Name + strings.TrimSuffix(dir, "/")
-	po := posix.Options{Runner: r, Dir: dir, Root: root, Label: r.target.label, Backend: "docker", Shell: o.ShellPath}
+	po := posix.Options{Runner: r, Dir: dir, Root: root, ExtraRoots: o.ExtraRoots, Label: r.target.label, Backend: "docker", Shell: o.ShellPath}
 	engine, err := posix.New(ctx, po)
 	if kind := ops.KindOf(err); kind == ops.KindNoStatus || kind == ops.KindProtocol || kind == ops.KindNoShell {
 		// Something on the way may close all when the input ends (hazard

@@ -209,7 +209,7 @@ func TestEditInARootThatTakesNoChanges(t *testing.T) {
 	other := t.TempDir()
 	other, err := filepath.EvalSymlinks(other)
 	check(t, err)
-	_, e, _ := open(t, func(o *Options) { o.ExtraRoots = []Root{{Path: other, ReadOnly: true}} })
+	_, e, _ := open(t, func(o *Options) { o.ExtraRoots = []ops.Root{{Path: other, ReadOnly: true}} })
 	p := filepath.Join(other, "f")
 	put(t, p, "one two")
 	_, applies := e.EditFile(t.Context(), p, edit("one", "1"))

@@ -135,7 +135,7 @@ func TestCONF02LinksThatLeadInside(t *testing.T) {
 	alias := filepath.Join(real, "alias")
 	_, e, _ := open(t, func(o *Options) {
 		o.Dir = alias
-		o.ExtraRoots = []Root{{Path: filepath.Join(real, "extra"), ReadOnly: true}}
+		o.ExtraRoots = []ops.Root{{Path: filepath.Join(real, "extra"), ReadOnly: true}}
 	})
 	for p, canonical := range map[string]string{
 		alias + "/d/f": ws + "/d/f", ws + "/d/f": ws + "/d/f", alias + "/abs/f": ws + "/d/f", ws + "/d/climb/f": ws + "/d/f",

@@ -52,7 +52,7 @@ func openView(w *Workspace, dir, confine string) (*view, error) {
 	if confine == "" {
 		confine = given
 	}
-	for i, r := range append([]Root{{Path: confine}}, w.options.ExtraRoots...) {
+	for i, r := range append([]ops.Root{{Path: confine}}, w.options.ExtraRoots...) {
 		opened, err := openRoot(r)
 		if err != nil {
 			v.close()
@@ -77,7 +77,7 @@ func openView(w *Workspace, dir, confine string) (*view, error) {
 	return v, nil
 }
 
-func openRoot(r Root) (*root, error) {
+func openRoot(r ops.Root) (*root, error) {
 	given, err := filepath.Abs(r.Path)
 	if err != nil {
 		return nil, err
@@ -146,6 +146,22 @@ func (v *view) rootPath() string {
 		return ""
 	}
 	return v.roots[0].canonical
+}
+
+// extraRoots are the further roots.
+func (v *view) extraRoots() []ops.Root {
+	var list []ops.Root
+	for _, r := range v.roots[1:] {
+		list = append(list, ops.Root{Path: r.canonical, ReadOnly: r.readOnly})
+	}
+	return list
+}
+
+func (v *view) confinement() ops.Confinement {
+	if v.ws.options.Unconfined {
+		return ""
+	}
+	return ops.ByDescriptor
 }
 
 // below returns p relative to dir when it is dir or inside it, compared by

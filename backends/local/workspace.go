@@ -22,7 +22,7 @@ type Options struct {
 	// Unconfined lets file operations reach everything.
 	Unconfined bool
 	// ExtraRoots are further folders that may be reached.
-	ExtraRoots []Root
+	ExtraRoots []ops.Root
 	// Env is the base environment of commands, as "NAME=value". Nil means
 	// nothing but a default PATH: the engine never reads its own environment.
 	Env []string
@@ -46,12 +46,6 @@ type Options struct {
 	LockDir string
 	// Label names the workspace in results; empty means local: and the folder.
 	Label string
-}
-
-// Root is a folder that may be reached besides the confinement root.
-type Root struct {
-	Path     string
-	ReadOnly bool
 }
 
 // Workspace is an opened workspace. All its methods may be called concurrently.
@@ -167,7 +161,7 @@ func (v *view) set() ops.Set {
 		Target: ops.Target{
 			Label: v.label(), Backend: "local", OS: runtime.GOOS,
 			Dir: v.dir, Root: v.rootPath(), Home: v.ws.options.Home,
-			Weaker: v.weaker(),
+			Roots: v.extraRoots(), Confinement: v.confinement(), Weaker: v.weaker(),
 		},
 		Read: e, Write: e, Edit: e, Grep: e, Find: e, Ls: e,
 		Mutations: v.ws.mutations,

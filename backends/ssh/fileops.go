@@ -116,6 +116,9 @@ func (f fileOps) ReadDir(ctx context.Context, path string, yield func(fs.DirEntr
 // MkdirAll implements ops.WriteOperations.
 func (f fileOps) MkdirAll(ctx context.Context, dir string) error {
 	if !f.scripts() {
+		if err := f.v.strict("mkdir", dir); err != nil {
+			return err
+		}
 		return f.v.files.MkdirAll(ctx, dir)
 	}
 	return f.v.engine.MkdirAll(ctx, dir)
@@ -124,6 +127,9 @@ func (f fileOps) MkdirAll(ctx context.Context, dir string) error {
 // WriteFile implements ops.WriteOperations: by the shell in three round trips.
 func (f fileOps) WriteFile(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
 	if !f.scripts() {
+		if err := f.v.strict("write", path); err != nil {
+			return ops.WriteReport{}, err
+		}
 		return f.v.files.WriteFile(ctx, path, data)
 	}
 	return f.v.engine.WriteFile(ctx, path, data)

@@ -27,7 +27,7 @@ func (w *Workspace) startHelper(ctx context.Context) (bool, error) {
 	h, reason, err := remote.Open(bounded, remote.Options{
 		Policy: o.Helper, Bundle: o.Helpers, Exec: starter{w.connection}, Target: w.connection.hop.label(),
 		Client: client.Options{
-			Label: w.connection.hop.label(), Backend: "ssh", Dir: o.Dir, Root: o.Root,
+			Label: w.connection.hop.label(), Backend: "ssh", Dir: o.Dir, Root: o.Root, ExtraRoots: o.ExtraRoots,
 			Lease: o.Lease, Compress: true, Keepalive: o.Keepalive, KeepaliveCount: o.KeepaliveCount,
 			Patience: o.Patience, Bulk: bulk,
 		},

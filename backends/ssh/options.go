@@ -22,6 +22,11 @@ type Options struct {
 	Dir string
 	// Root is the confinement root; empty means Dir, "/" confines nothing.
 	Root string
+	// ExtraRoots are further folders that may be reached, absolute.
+	ExtraRoots []ops.Root
+	// Strict refuses changes of files where they can't be kept inside the roots while
+	// something on the host swaps folders: where SFTP alone carries them.
+	Strict bool
 
 	// Home is the home of the client's user, where .ssh is.
 	Home string

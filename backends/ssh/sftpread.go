@@ -117,7 +117,7 @@ func (f *sftpFiles) ReadVersion(ctx context.Context, name string, limit int64) (
 // was swapped in meanwhile is noticed unless it is swapped back as quickly
 // (hazard CONF-04).
 func (f *sftpFiles) same(ctx context.Context, s *sftpSession, p place) error {
-	now, err := walker{root: "/"}.follow(ctx, s, p.path)
+	now, err := walker{}.follow(ctx, s, p.path)
 	switch {
 	case err != nil && (s.lost(err) || ctx.Err() != nil):
 		return err

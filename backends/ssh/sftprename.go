@@ -54,7 +54,7 @@ func (u *upload) replace(ctx context.Context) error {
 // unchanged looks at the target's path again: a link in it, or another file in
 // its place, appeared since (hazard CONF-04).
 func (u *upload) unchanged(ctx context.Context) error {
-	now, err := walker{root: "/"}.follow(ctx, u.session, u.place.path)
+	now, err := walker{}.follow(ctx, u.session, u.place.path)
 	switch {
 	case err != nil:
 		return err

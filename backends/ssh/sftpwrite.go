@@ -20,8 +20,12 @@ func (f *sftpFiles) MkdirAll(ctx context.Context, name string) error {
 		return f.clients.unavailable(err)
 	}
 	p, err := f.walker.follow(ctx, s, name)
-	if err == nil && p.info != nil && !p.info.IsDir() {
+	switch {
+	case err != nil:
+	case p.info != nil && !p.info.IsDir():
 		err = ops.ErrNotDir
+	case p.info == nil && f.walker.frozen(p.path):
+		err = ops.ErrReadOnly
 	}
 	if err != nil {
 		if s.lost(err) {
@@ -133,6 +137,8 @@ func (u *upload) run(ctx context.Context, name string) (ops.WriteReport, error) 
 	}
 	old := u.place.info
 	switch {
+	case u.files.walker.frozen(u.place.path):
+		return ops.WriteReport{}, ops.ErrReadOnly
 	case old == nil && u.place.missing > 1:
 		return ops.WriteReport{}, fs.ErrNotExist
 	case old == nil:

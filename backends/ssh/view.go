@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"context"
+	"errors"
 	"path"
 
 	"github.com/pkg/sftp"
@@ -17,6 +18,7 @@ type view struct {
 	files     *sftpFiles    // nil if there is no SFTP server
 	both      bool          // each does what it does better
 	dir, root string        // canonical
+	extra     []ops.Root    // the further roots
 }
 
 func realPath(ctx context.Context, s *sftpSession) (string, error) {
@@ -48,9 +50,9 @@ func (w *Workspace) newView(ctx context.Context, dir, root string) (*view, error
 // is the root as it was asked for.
 func (w *Workspace) viewOf(_ context.Context, e *posix.Engine, asked string) (*view, error) {
 	p := e.Probe()
-	v := &view{workspace: w, engine: e, dir: p.Dir, root: p.Root}
+	v := &view{workspace: w, engine: e, dir: p.Dir, root: p.Root, extra: p.Extra}
 	if w.clients != nil {
-		v.files = &sftpFiles{clients: w.clients, walker: walker{root: p.Root, aliases: aliases(p.Root, asked)}, runner: &runner{w.connection}}
+		v.files = &sftpFiles{clients: w.clients, walker: w.walker(p.Root, asked, p.Extra), runner: &runner{w.connection}}
 		v.both = w.options.Files == FilesBoth && e.CarriesFiles()
 	}
 	return v, nil
@@ -59,7 +61,7 @@ func (w *Workspace) viewOf(_ context.Context, e *posix.Engine, asked string) (*v
 // viewBySFTP does the same without a shell.
 func (w *Workspace) viewBySFTP(ctx context.Context, dir, root string) (*view, error) {
 	label := w.label(dir)
-	all := &sftpFiles{clients: w.clients, walker: walker{root: "/"}}
+	all := &sftpFiles{clients: w.clients, walker: walker{}}
 	folder := func(name string) (string, error) {
 		p, err := retry(ctx, w.clients, func(ctx context.Context, s *sftpSession) (place, error) { return all.walker.follow(ctx, s, name) })
 		switch {
@@ -82,11 +84,30 @@ func (w *Workspace) viewBySFTP(ctx context.Context, dir, root string) (*view, er
 	if v.root, err = folder(root); err != nil {
 		return nil, err
 	}
+	for _, r := range w.options.ExtraRoots {
+		p, err := folder(r.Path)
+		if err != nil {
+			return nil, err
+		}
+		v.extra = append(v.extra, ops.Root{Path: p, ReadOnly: r.ReadOnly})
+	}
 	if !confines(v.root, v.dir) {
 		return nil, pathError("open", dir, ops.ErrOutside)
 	}
-	v.files = &sftpFiles{clients: w.clients, walker: walker{root: v.root, aliases: aliases(v.root, root)}}
+	v.files = &sftpFiles{clients: w.clients, walker: w.walker(v.root, root, v.extra)}
 	return v, nil
+}
+
+// walker confines to a root, which was asked for as it says, and to the further roots.
+func (w *Workspace) walker(root, asked string, extra []ops.Root) walker {
+	if root == "/" || root == "" {
+		return walker{}
+	}
+	k := walker{roots: []base{{path: root, aliases: aliases(root, asked)}}}
+	for i, r := range extra {
+		k.roots = append(k.roots, base{path: r.Path, aliases: aliases(r.Path, w.options.ExtraRoots[i].Path), readOnly: r.ReadOnly})
+	}
+	return k
 }
 
 func aliases(canonical, asked string) []string {
@@ -106,15 +127,20 @@ func (v *view) set() ops.Set {
 		s.Target = ops.Target{Backend: "ssh", Home: ""}
 	}
 	s.Target.Label, s.Target.Dir, s.Target.Root = w.label(v.dir), v.dir, v.root
-	if v.root == "/" {
+	switch {
+	case v.root == "/":
 		s.Target.Root = ""
+	case v.bySFTP():
+		s.Target.Roots, s.Target.Confinement = v.extra, ops.ByChecking
+	default:
+		s.Target.Roots, s.Target.Confinement = v.extra, ops.ByEntering
 	}
 	files := fileOps{v}
 	s.Read, s.Write, s.Edit, s.Ls, s.Find, s.Grep = files, files, files, files, files, files
 	if v.files != nil {
 		s.Mutations = w.mutations
 	}
-	if v.files != nil && !v.both {
+	if v.bySFTP() {
 		s.Target.Weaker = v.weakerBySFTP()
 		if v.engine != nil {
 			s.Target.Weaker = append(s.Target.Weaker, v.engine.WeakerExec()...)
@@ -137,6 +163,21 @@ func (v *view) set() ops.Set {
 	}
 	return s
 }
+
+// bySFTP reports whether SFTP alone carries files.
+func (v *view) bySFTP() bool { return v.files != nil && !v.both }
+
+// strict refuses a change that can't be kept inside the roots, if that is demanded.
+func (v *view) strict(op, name string) error {
+	if !v.workspace.options.Strict || !v.bySFTP() || v.root == "/" {
+		return nil
+	}
+	return pathError(op, name, errStrict)
+}
+
+// errStrict is why a change is refused.
+var errStrict = errors.New("confine: strict allows no change where SFTP alone carries files, since a folder that is swapped for a link would lead it out of the workspace; " +
+	"let the helper or a shell run on the host, or use confine: on")
 
 // weakerBySFTP lists what SFTP can't promise, a sentence each.
 func (v *view) weakerBySFTP() []string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,24 +30,55 @@ func confines(root, p string) bool {
 	return root == "/" || root == "" || p == root || strings.HasPrefix(p, root+"/")
 }
 
-// walker follows paths below a root without links.
-type walker struct {
-	root    string // canonical; "/" or empty confines nothing
-	aliases []string
+// base is a root of a walker.
+type base struct {
+	path     string   // canonical
+	aliases  []string // by which callers name it
+	readOnly bool
 }
 
-// inside maps p to a path below the canonical root. Nothing outside is ever
-// looked at, so that no error tells what exists there (hazard CONF-02).
-func (w walker) inside(p string) (string, error) {
-	if confines(w.root, p) {
-		return p, nil
+// walker follows paths below roots without links. Without roots nothing is confined.
+type walker struct{ roots []base }
+
+// inside maps p to a path below a canonical root, which it returns; of roots in one
+// another it is the innermost. Nothing outside is ever looked at, so that no error
+// tells what exists there (hazard CONF-02).
+func (w walker) inside(p string) (root, mapped string, err error) {
+	if len(w.roots) == 0 {
+		return "/", p, nil
 	}
-	for _, a := range w.aliases {
-		if confines(a, p) {
-			return path.Clean(w.root + "/" + strings.TrimPrefix(p, a)), nil
+	length := -1
+	take := func(r base, name string) {
+		if confines(name, p) && len(name) > length {
+			root, mapped, length = r.path, path.Clean(r.path+"/"+strings.TrimPrefix(p, name)), len(name)
 		}
 	}
-	return "", ops.ErrOutside
+	for _, r := range w.roots {
+		take(r, r.path)
+		for _, a := range r.aliases {
+			take(r, a)
+		}
+	}
+	if length < 0 {
+		return "", "", ops.ErrOutside
+	}
+	return root, mapped, nil
+}
+
+// confines reports whether a path without links may be at p.
+func (w walker) confines(p string) bool {
+	return len(w.roots) == 0 || slices.ContainsFunc(w.roots, func(r base) bool { return confines(r.path, p) })
+}
+
+// frozen reports whether nothing may be changed at p, which has no links.
+func (w walker) frozen(p string) bool {
+	length, frozen := -1, false
+	for _, r := range w.roots {
+		if confines(r.path, p) && len(r.path) > length {
+			length, frozen = len(r.path), r.readOnly
+		}
+	}
+	return frozen
 }
 
 // walk is one path on its way.
@@ -66,12 +98,12 @@ func (w walker) follow(ctx context.Context, s *sftpSession, name string) (place,
 	if !path.IsAbs(name) || strings.ContainsRune(name, 0) {
 		return place{}, fs.ErrInvalid
 	}
-	p, err := w.inside(path.Clean(name))
+	root, p, err := w.inside(path.Clean(name))
 	if err != nil {
 		return place{}, err
 	}
 	k := walk{walker: w}
-	k.restart(p)
+	k.restart(root, p)
 	for len(k.rest) > 0 || k.info == nil {
 		run := upTo(k.rest)
 		if len(run) == 0 && len(k.rest) > 0 {
@@ -100,27 +132,23 @@ func (w walker) follow(ctx context.Context, s *sftpSession, name string) (place,
 	return place{path: k.at, info: k.info}, nil
 }
 
-// restart begins anew at the root.
-func (k *walk) restart(p string) {
-	k.at = k.root
-	if k.at == "" {
-		k.at = "/"
-	}
-	k.rest, k.info = components(strings.TrimPrefix(p, k.at)), nil
+// restart begins anew at a root.
+func (k *walk) restart(root, p string) {
+	k.at, k.rest, k.info = root, components(strings.TrimPrefix(p, root)), nil
 }
 
 // up goes to the parent. Above the root only a path that comes back in is
 // allowed, and the way back needs no look: the root has no links.
 func (k *walk) up() error {
 	k.at, k.rest, k.info = path.Dir(k.at), k.rest[1:], nil
-	if confines(k.root, k.at) {
+	if k.confines(k.at) {
 		return nil
 	}
-	p, err := k.inside(path.Join(append([]string{k.at}, k.rest...)...))
+	root, p, err := k.inside(path.Join(append([]string{k.at}, k.rest...)...))
 	if err != nil {
 		return err
 	}
-	k.restart(p)
+	k.restart(root, p)
 	return nil
 }
 
@@ -170,12 +198,12 @@ func (k *walk) link(ctx context.Context, s *sftpSession, next string) error {
 	}
 	// Lexically, since ".." in the target may cross links: only the part before
 	// the first of them is taken for granted.
-	p, err := k.inside(path.Clean("/" + strings.Join(upTo(rest), "/")))
+	root, p, err := k.inside(path.Clean("/" + strings.Join(upTo(rest), "/")))
 	if err != nil {
 		return err
 	}
 	tail := rest[len(upTo(rest)):]
-	k.restart(p)
+	k.restart(root, p)
 	k.rest = append(k.rest, tail...)
 	return nil
 }

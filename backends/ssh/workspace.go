@@ -51,6 +51,11 @@ func (o Options) checkFolders() error {
 			return invalid("the folder %q is neither absolute nor below ~/", p)
 		}
 	}
+	for _, r := range o.ExtraRoots {
+		if !path.IsAbs(r.Path) || strings.ContainsAny(r.Path, "\x00\n") {
+			return invalid("the extra root %q must be an absolute path without line feeds", r.Path)
+		}
+	}
 	return nil
 }
 
@@ -85,7 +90,7 @@ func (w *Workspace) start(ctx context.Context) error {
 		return err
 	}
 	if w.clients != nil {
-		w.mutations = ops.NewMutations((&sftpFiles{clients: w.clients, walker: walker{root: "/"}}).Canonical)
+		w.mutations = ops.NewMutations((&sftpFiles{clients: w.clients, walker: walker{}}).Canonical)
 	}
 	if given && w.engine != nil {
 		return w.openMain(ctx, func() (*view, error) { return w.viewOf(ctx, w.engine, root) })
@@ -143,7 +148,7 @@ func (w *Workspace) newEngine(ctx context.Context, dir, root string) (*posix.Eng
 	ctx, cancel := context.WithTimeoutCause(ctx, w.options.ConnectTimeout, errTimeout)
 	defer cancel()
 	e, err := posix.New(ctx, posix.Options{
-		Runner: runner{w.connection}, Dir: dir, Root: root, Label: w.label(dir), Backend: "ssh", Shell: w.options.ShellPath,
+		Runner: runner{w.connection}, Dir: dir, Root: root, ExtraRoots: w.options.ExtraRoots, Label: w.label(dir), Backend: "ssh", Shell: w.options.ShellPath,
 	})
 	return e, w.late(err, "the start of a shell was not complete")
 }

@@ -89,11 +89,12 @@ func (r *Race) Run(ctx context.Context, set ops.Set, n int, long time.Duration) 
 	go func() { done <- r.swap(stop) }()
 	var report Report
 	var err error
-	for end := time.Now().Add(long); err == nil && (report.Operations < n || time.Now().Before(end)); {
+	end := time.Now().Add(long)
+	for round := 0; err == nil && (report.Operations < n || time.Now().Before(end)); round++ {
 		if err = r.relink(); err != nil {
 			break
 		}
-		for _, op := range r.operations(set, report.Operations) {
+		for _, op := range r.operations(set, round) {
 			report.Operations++
 			brought, operr := op.run(ctx)
 			r.count(op.name, operr)
@@ -227,7 +228,7 @@ func (r *Race) operations(set ops.Set, round int) []operation {
 			return strings.Join(found, " "), err
 		}})
 	}
-	if set.Bash != nil && round%10 == 0 {
+	if set.Bash != nil && round%5 == 0 {
 		list = append(list, operation{"command", func(ctx context.Context) (string, error) {
 			var out bytes.Buffer
 			_, err := set.Bash.Exec(ctx, ops.Command{Script: "cat f; echo *", Dir: sub}, func(c ops.Chunk) { out.Write(c.Data) })

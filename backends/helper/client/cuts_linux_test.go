@@ -88,7 +88,7 @@ func quickDir(t *testing.T) string {
 }
 
 // open opens the engine and counts what it changes.
-func (x *target) open(ctx context.Context, dir, root string) (server.Workspace, error) {
+func (x *target) open(ctx context.Context, dir, root string, _ []ops.Root) (server.Workspace, error) {
 	w, err := local.Open(ctx, local.Options{Dir: dir, Root: root, LockDir: filepath.Join(x.cache, "locks")})
 	if err != nil {
 		return nil, err

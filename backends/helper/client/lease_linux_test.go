@@ -75,7 +75,9 @@ func openLeased(t *testing.T, again func(context.Context) error) *leased {
 	l := &leased{t: t, cache: t.TempDir(), memory: opstest.NewMemory(opstest.Options{}), ended: make(chan outcome, 1)}
 	l.host = servertest.NewHost(server.Options{
 		Home: "/", Cache: l.cache,
-		Open: func(context.Context, string, string) (server.Workspace, error) { return memory{l.memory}, nil },
+		Open: func(context.Context, string, string, []ops.Root) (server.Workspace, error) {
+			return memory{l.memory}, nil
+		},
 	})
 	var err error
 	l.Workspace, err = client.Open(t.Context(), client.Options{Label: "helper:", Dir: "/ws", Lease: lease, Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/piremote/piremote/tools/ops"
 )
 
 // Options says which folder to open, and how to get there.
@@ -19,6 +21,8 @@ type Options struct {
 	// Dir is the working folder and Root the confinement root: absolute, below ~,
 	// or empty for the home and for Dir.
 	Dir, Root string
+	// ExtraRoots are further folders that may be reached, absolute or below ~.
+	ExtraRoots []ops.Root
 
 	// Lease is how long commands go on at the target when the connection is lost
 	// or the client dies; zero ends them.

@@ -52,8 +52,8 @@ func (w *Workspace) start(ctx context.Context) error {
 	all := make(chan error, 1)
 	main := make(chan error, 1)
 	var opened [2]wire.OpenReply
-	first := wire.OpenRequest{Dir: s.options.Dir, Root: s.options.Root}
-	whole := wire.OpenRequest{Dir: "/", Root: "/"}
+	first := wire.OpenRequest{Dir: s.options.Dir, Root: s.options.Root, Extra: s.options.ExtraRoots}
+	whole := wire.OpenRequest{Dir: "/", Root: "/", Extra: s.options.ExtraRoots}
 	go func() { main <- c.do(ctx, request{method: wire.MethodOpen, body: &first, result: &opened[0]}) }()
 	go func() { all <- c.do(ctx, request{method: wire.MethodOpen, body: &whole, result: &opened[1]}) }()
 	err, aerr := <-main, <-all
@@ -100,7 +100,7 @@ func (v *view) set() ops.Set {
 	set := ops.Set{
 		Target: ops.Target{
 			Label: o.Label + strings.TrimSuffix(v.opened.Dir, "/"), Backend: o.Backend, OS: v.workspace.welcome.OS, Home: v.workspace.welcome.Home,
-			Dir: v.opened.Dir, Root: v.opened.Root, Weaker: v.opened.Weaker,
+			Dir: v.opened.Dir, Root: v.opened.Root, Roots: v.opened.Extra, Confinement: confinement(v.opened.Root), Weaker: v.opened.Weaker,
 		},
 		Read: f, Write: f, Edit: f, Ls: f, Find: f, Grep: f,
 		Mutations: v.workspace.mutations,
@@ -110,6 +110,13 @@ func (v *view) set() ops.Set {
 		set.Bash, set.PowerShell = shell{v}, shell{v}
 	}
 	return set
+}
+
+func confinement(root string) ops.Confinement {
+	if root == "/" {
+		return ""
+	}
+	return ops.ByDescriptor
 }
 
 // atTimeout bounds the opening of another folder.
@@ -123,7 +130,7 @@ func (v *view) at(dir, root string) (ops.Set, error) {
 		root = dir
 	}
 	next := &view{session: v.session, workspace: v.workspace}
-	req := wire.OpenRequest{Dir: dir, Root: root}
+	req := wire.OpenRequest{Dir: dir, Root: root, Extra: v.options.ExtraRoots}
 	v.mu.Lock()
 	v.opens++
 	v.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 const itemBytes = 32 << 10
 
 func open(k *call, m *wire.OpenRequest) (wire.Message, error) {
-	return k.conn.session.open(k.ctx, m.Dir, m.Root)
+	return k.conn.session.open(k.ctx, m.Dir, m.Root, m.Extra)
 }
 
 // set returns the operations of a view.
@@ -200,7 +200,7 @@ func (s *session) view(n uint32) (ops.Set, error) {
 }
 
 // open opens a view, or returns the one that is open.
-func (s *session) open(ctx context.Context, dir, root string) (*wire.OpenReply, error) {
+func (s *session) open(ctx context.Context, dir, root string, extra []ops.Root) (*wire.OpenReply, error) {
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	if root == "" {
@@ -215,7 +215,7 @@ func (s *session) open(ctx context.Context, dir, root string) (*wire.OpenReply, 
 		}
 	}
 	s.mu.Unlock()
-	set, err := s.newSet(ctx, s.tilde(dir), s.tilde(root))
+	set, err := s.newSet(ctx, s.tilde(dir), s.tilde(root), extra)
 	if err != nil {
 		return nil, err
 	}
@@ -227,6 +227,6 @@ func (s *session) open(ctx context.Context, dir, root string) (*wire.OpenReply, 
 
 func reply(i int, set ops.Set) *wire.OpenReply {
 	return &wire.OpenReply{
-		View: uint32(i) + 1, Dir: set.Target.Dir, Root: set.Target.Root, Weaker: set.Target.Weaker, NoCommands: set.Bash == nil, //nolint:gosec // few
+		View: uint32(i) + 1, Dir: set.Target.Dir, Root: set.Target.Root, Extra: set.Target.Roots, Weaker: set.Target.Weaker, NoCommands: set.Bash == nil, //nolint:gosec // few
 	}
 }

@@ -37,7 +37,7 @@ type Options struct {
 	// Open opens the workspace of a session, at folders that are absolute, for the
 	// first view; the set's At opens further ones. Nil opens the local engine, with
 	// the options above.
-	Open func(ctx context.Context, dir, root string) (Workspace, error)
+	Open func(ctx context.Context, dir, root string, extra []ops.Root) (Workspace, error)
 	// Processes are those of the account; nil means this machine's.
 	Processes Processes
 	// Interrupt ends the session when it is closed; nil never does.

@@ -186,7 +186,7 @@ func (s *session) finishLocked(goodbye bool) {
 }
 
 // newSet opens folders; the first ones open the workspace.
-func (s *session) newSet(ctx context.Context, dir, root string) (ops.Set, error) {
+func (s *session) newSet(ctx context.Context, dir, root string, extra []ops.Root) (ops.Set, error) {
 	if s.workspace != nil {
 		return s.workspace.Set().At(dir, root)
 	}
@@ -194,7 +194,10 @@ func (s *session) newSet(ctx context.Context, dir, root string) (ops.Set, error)
 	if open == nil {
 		open = s.options.openLocal
 	}
-	w, err := open(ctx, dir, root)
+	for i := range extra {
+		extra[i].Path = s.tilde(extra[i].Path)
+	}
+	w, err := open(ctx, dir, root, extra)
 	if err != nil {
 		return ops.Set{}, err
 	}
@@ -205,13 +208,13 @@ func (s *session) newSet(ctx context.Context, dir, root string) (ops.Set, error)
 }
 
 // openLocal opens the engine.
-func (o Options) openLocal(ctx context.Context, dir, root string) (Workspace, error) {
+func (o Options) openLocal(ctx context.Context, dir, root string, extra []ops.Root) (Workspace, error) {
 	locks := ""
 	if o.Cache != "" {
 		locks = filepath.Join(o.Cache, helper.Locks)
 	}
 	w, err := local.Open(ctx, local.Options{
-		Dir: dir, Root: root, Env: o.Env, Home: o.Home,
+		Dir: dir, Root: root, ExtraRoots: extra, Env: o.Env, Home: o.Home,
 		Supervisor: o.Supervisor, SupervisorArgs: o.SupervisorArgs, LockDir: locks,
 	})
 	if err != nil {

@@ -10,15 +10,23 @@ import (
 // "~" at the beginning of a path is the account's home.
 type OpenRequest struct {
 	Dir, Root string
+	// Extra are further folders that may be reached. Those of a session's first
+	// request hold for all its views.
+	Extra []ops.Root
 }
 
-func (m *OpenRequest) fields(c *codec) { c.string(&m.Dir); c.string(&m.Root) }
+func (m *OpenRequest) fields(c *codec) { c.string(&m.Dir); c.string(&m.Root); roots(c, &m.Extra) }
+
+func roots(c *codec, v *[]ops.Root) {
+	list(c, v, func(r *ops.Root) { c.string(&r.Path); c.bool(&r.ReadOnly) })
+}
 
 // OpenReply names the view for the requests to come. The same folders get the
 // same number.
 type OpenReply struct {
 	View      uint32
 	Dir, Root string // canonical
+	Extra     []ops.Root
 	Weaker    []string
 	// NoCommands says that no shell is there, so that no command can be given.
 	NoCommands bool
@@ -28,6 +36,7 @@ func (m *OpenReply) fields(c *codec) {
 	c.uint32(&m.View)
 	c.string(&m.Dir)
 	c.string(&m.Root)
+	roots(c, &m.Extra)
 	c.strings(&m.Weaker)
 	c.bool(&m.NoCommands)
 }

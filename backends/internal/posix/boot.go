@@ -36,14 +36,16 @@ func (e *Engine) argv(name string) []string {
 	return []string{e.core.shell, "-c", text + oneline.Join(source(name))}
 }
 
-// values returns the lines that boot runs: the script's arguments and the facts
-// of the target that scripts depend on.
-func (e *Engine) values(args ...string) string {
+// values returns the lines that boot runs: the script's arguments, whether it has an
+// effect, and the facts of the target that scripts depend on.
+func (e *Engine) values(effect bool, args ...string) string {
 	p := e.core.probe
 	var b strings.Builder
 	b.WriteString("set -- " + words(args...))
 	for _, v := range [][2]string{
 		{"p_R", e.confine()},
+		{"p_Q", e.roots()},
+		{"p_may", flag(!effect)},
 		{"p_proc", flag(p.Proc)},
 		{"p_head", flag(p.HeadBytes)},
 		{"p_stat", p.Stat},

@@ -61,7 +61,7 @@ func (e *Engine) call(ctx context.Context, req request) (reply, error) {
 		return nil, ended(ctx)
 	}
 	n := nonce()
-	in := newGate(n+"\n"+e.values(req.args...)+"\n"+n+"\n", req.bulk)
+	in := newGate(n+"\n"+e.values(req.effect, req.args...)+"\n"+n+"\n", req.bulk)
 	in.hold = req.hold
 	out := &collector{limit: req.limit, sep: []byte("\n" + n + " "), whole: make(chan struct{})}
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -3,6 +3,8 @@ package posix
 import (
 	"context"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,6 +21,9 @@ type Options struct {
 	// Root is the absolute folder that file operations and the working folder
 	// of commands are confined to; empty means that they are not.
 	Root string
+	// ExtraRoots are further absolute folders that may be reached; their paths
+	// have no line feeds. They mean nothing without a Root.
+	ExtraRoots []ops.Root
 	// Label names the target in errors, such as ssh://host/srv/app.
 	Label string
 	// Backend is the name for Target.Backend, such as ssh.
@@ -34,8 +39,9 @@ type Options struct {
 type Engine struct {
 	core      *core
 	label     string
-	dir, root string // physical
-	own       bool   // for a spill file: nothing may be a link
+	dir, root string     // physical
+	extra     []ops.Root // physical
+	own       bool       // for a spill file: nothing may be a link
 }
 
 // core is what the engines of one connection share.
@@ -53,6 +59,7 @@ type core struct {
 	mu         sync.Mutex
 	spillDir   string
 	spills     map[string]ops.FileID // by path
+	asked      []ops.Root            // extra roots, as they were given
 	background bool                  // a finished command left processes behind
 	lost       bool                  // a command may go on whose connection was lost
 	closed     bool
@@ -76,9 +83,10 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if dir == "" {
 		dir = "/"
 	}
-	if err := checkFolders(e, dir, o.Root); err != nil {
+	if err := checkFolders(e, dir, o.Root, o.ExtraRoots...); err != nil {
 		return nil, err
 	}
+	e.core.asked = o.ExtraRoots
 	var p Probe
 	if err := e.look(ctx, "probe", dir, o.Root, &p); err != nil {
 		return nil, err
@@ -87,7 +95,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 		p.Sh = shell
 	}
 	e.core.probe = p
-	e.dir, e.root = p.Dir, p.Root
+	e.dir, e.root, e.extra = p.Dir, p.Root, p.Extra
 	e.core.mutations = ops.NewMutations(e.free().Canonical)
 	return e, e.checkInside()
 }
@@ -102,14 +110,14 @@ func (e *Engine) At(ctx context.Context, dir, root string) (*Engine, error) {
 	if err := e.free().look(ctx, "at", dir, root, &p); err != nil {
 		return nil, err
 	}
-	at := &Engine{core: e.core, label: e.label, dir: p.Dir, root: p.Root}
+	at := &Engine{core: e.core, label: e.label, dir: p.Dir, root: p.Root, extra: p.Extra}
 	return at, at.checkInside()
 }
 
 // Probe returns what is known about the target.
 func (e *Engine) Probe() Probe {
 	p := e.core.probe
-	p.Dir, p.Root = e.dir, e.root
+	p.Dir, p.Root, p.Extra = e.dir, e.root, e.extra
 	return p
 }
 
@@ -119,6 +127,25 @@ func (e *Engine) confine() string {
 		return ""
 	}
 	return e.root
+}
+
+// roots lists all roots for scripts, the innermost of each first: r or w, the path, a
+// line feed. It is empty where there is but one, or none.
+func (e *Engine) roots() string {
+	if e.confine() == "" || len(e.extra) == 0 {
+		return ""
+	}
+	all := append([]ops.Root{{Path: e.root}}, e.extra...)
+	slices.SortStableFunc(all, func(a, b ops.Root) int { return len(b.Path) - len(a.Path) })
+	var b strings.Builder
+	for _, r := range all {
+		right := "w"
+		if r.ReadOnly {
+			right = "r"
+		}
+		b.WriteString(right + strings.TrimSuffix(r.Path, "/") + "\n")
+	}
+	return b.String()
 }
 
 // free returns the engine without confinement, for paths of our own.
@@ -133,7 +160,12 @@ func (e *Engine) checkInside() error {
 	return nil
 }
 
-func checkFolders(e *Engine, dir, root string) error {
+func checkFolders(e *Engine, dir, root string, extra ...ops.Root) error {
+	for _, r := range extra {
+		if !path.IsAbs(r.Path) || strings.ContainsAny(r.Path, "\x00\n") {
+			return e.transport(ops.KindUnavailable, e.label+": the extra root "+strconv.Quote(r.Path)+" must be an absolute path without line feeds", nil)
+		}
+	}
 	for _, p := range []string{dir, root} {
 		if p != "" && (!path.IsAbs(p) || strings.ContainsRune(p, 0)) {
 			return e.transport(ops.KindUnavailable, e.label+": "+p+" is not an absolute path", nil)

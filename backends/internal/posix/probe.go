@@ -15,9 +15,10 @@ type Probe struct {
 	Home       string
 	Temp       string // folder for temporary files
 	UID        string
-	Dir        string // physical path of Options.Dir
-	Root       string // physical path of Options.Root
-	Bash       string // absolute paths; empty if absent
+	Dir        string     // physical path of Options.Dir
+	Root       string     // physical path of Options.Root
+	Extra      []ops.Root // Options.ExtraRoots, physical
+	Bash       string     // absolute paths; empty if absent
 	Sh         string
 	PowerShell string
 	Setsid     string
@@ -41,7 +42,13 @@ type Probe struct {
 
 // look runs the probe script and fills p from its answer.
 func (e *Engine) look(ctx context.Context, script, dir, root string, p *Probe) error {
-	r, err := e.call(ctx, request{script: script, args: []string{dir, root}, limit: 1 << 20})
+	var extra []string
+	if root != "" {
+		for _, r := range e.core.asked {
+			extra = append(extra, r.Path)
+		}
+	}
+	r, err := e.call(ctx, request{script: script, args: append([]string{dir, root}, extra...), limit: 1 << 20})
 	if errors.Is(err, errReplyTooLong) {
 		return e.transport(ops.KindProtocol, e.label+": the answer to the first command is far too long", nil)
 	}
@@ -57,6 +64,9 @@ func (e *Engine) look(ctx context.Context, script, dir, root string, p *Probe) e
 		if k == "notdir" {
 			notDir = true
 		}
+		if k == "extra" && len(p.Extra) < len(extra) {
+			p.Extra = append(p.Extra, ops.Root{Path: v, ReadOnly: e.core.asked[len(p.Extra)].ReadOnly})
+		}
 		p.set(k, v)
 	}
 	switch {
@@ -66,6 +76,14 @@ func (e *Engine) look(ctx context.Context, script, dir, root string, p *Probe) e
 		return e.transport(ops.KindUnavailable, e.label+": the folder "+dir+" does not exist on the target", nil)
 	case root != "" && p.Root == "":
 		return e.transport(ops.KindUnavailable, e.label+": the root folder "+root+" does not exist on the target", nil)
+	}
+	for i, r := range extra {
+		if i >= len(p.Extra) || p.Extra[i].Path == "" {
+			return e.transport(ops.KindUnavailable, e.label+": the extra root "+r+" is no folder on the target that can be entered", nil)
+		}
+		if strings.Contains(p.Extra[i].Path, "\n") {
+			return e.transport(ops.KindUnavailable, e.label+": the extra root "+r+" leads to a path with a line feed", nil)
+		}
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (r *running) start(ctx context.Context, req execRequest, output func(ops.Ch
 	}
 	req.args[4] = r.call
 	n := r.out.nonce
-	r.in = newGate(n+"\n"+r.e.values(req.args...)+"\np_env="+Quote(req.env)+"\n"+n+"\n", req.bulk)
+	r.in = newGate(n+"\n"+r.e.values(false, req.args...)+"\np_env="+Quote(req.env)+"\n"+n+"\n", req.bulk)
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.cancel = cancel
 	go func() {

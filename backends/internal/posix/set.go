@@ -112,8 +112,24 @@ func (e *Engine) CarriesFiles() bool {
 func (e *Engine) target() ops.Target {
 	return ops.Target{
 		Label: e.label, Backend: e.core.backend, OS: e.core.probe.OS,
-		Dir: e.dir, Root: e.root, Home: e.core.probe.Home, Weaker: append(e.WeakerFiles(), e.WeakerExec()...),
+		Dir: e.dir, Root: e.root, Home: e.core.probe.Home,
+		Roots: e.ExtraRoots(), Confinement: e.confinement(), Weaker: append(e.WeakerFiles(), e.WeakerExec()...),
 	}
+}
+
+// ExtraRoots are the further roots; none where nothing is confined.
+func (e *Engine) ExtraRoots() []ops.Root {
+	if e.confine() == "" {
+		return nil
+	}
+	return e.extra
+}
+
+func (e *Engine) confinement() ops.Confinement {
+	if e.confine() == "" {
+		return ""
+	}
+	return ops.ByEntering
 }
 
 // WeakerFiles lists what the file operations of this engine can't promise, a

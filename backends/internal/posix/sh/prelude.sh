@@ -19,14 +19,41 @@ p_text() {
 	p_die TEXT
 }
 
+# p_inside fails unless the physical path $1 is inside a root; it sets p_r to the
+# innermost, and p_ro if nothing may be changed there. p_Q lists all roots where there
+# are more than one: r or w, the path, a line feed.
+p_inside() {
+	p_r=$p_R
+	p_ro=
+	case $p_R in "") return 0 ;; esac
+	case $p_Q in
+	"")
+		case $1/ in "$p_R"/*) return 0 ;; esac
+		return 1
+		;;
+	esac
+	p_q=$p_Q
+	while :; do
+		case $p_q in "") return 1 ;; esac
+		p_r=${p_q%%"$p_n"*}
+		p_q=${p_q#*"$p_n"}
+		case $p_r in r*) p_ro=y ;; *) p_ro= ;; esac
+		p_r=${p_r#?}
+		case $1/ in "$p_r"/*) return 0 ;; esac
+	done
+}
+
 # p_here sets p_W to the physical path of the current folder and fails if that
-# is outside the root.
+# is outside the roots.
 p_here() {
 	p_W=$(pwd -P && printf x) || p_die ENOENT
 	p_W=${p_W%?x}
-	case $p_R in "") return 0 ;; esac
-	case $p_W/ in "$p_R"/*) return 0 ;; esac
-	return 1
+	p_inside "$p_W"
+}
+
+# p_frozen ends a script that would change something where nothing may be changed.
+p_frozen() {
+	case $p_may:$p_ro in :y) p_die EROFS ;; esac
 }
 
 # p_walk follows the absolute path $1 from folder to folder. Afterwards the
@@ -41,6 +68,7 @@ p_walk() {
 		p_K=
 		if [ -z "$p_own" ] && [ -d "$p_P" ] && cd -P "$p_P" 2>/dev/null; then
 			p_here || p_die EOUTSIDE
+			p_frozen
 			p_B=.
 			return 0
 		fi
@@ -72,6 +100,7 @@ p_walk() {
 			done
 			continue
 		fi
+		p_frozen
 		if [ -d "./$p_B" ]; then
 			p_K=EACCES
 		elif [ -e "./$p_B" ]; then
@@ -99,8 +128,7 @@ p_proof() {
 	p_F=/proc/self/fd/3
 	case $p_R in "") return 0 ;; esac
 	p_J=$(readlink /proc/self/fd/3) || return 0
-	case $p_J in "$p_R"/*) return 0 ;; esac
-	p_die EOUTSIDE
+	p_inside "$p_J" || p_die EOUTSIDE
 }
 
 # p_meta prints the metadata of $1, which is no link.

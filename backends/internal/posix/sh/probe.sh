@@ -1,4 +1,4 @@
-# $1 folder, $2 root or empty. Prints key=value, each ended by a NUL.
+# $1 folder, $2 root or empty, then extra roots. Prints key=value, each ended by a NUL.
 p_say() { printf "%s\0" "$1=$2"; }
 p_find() {
 	p_x=$(command -v "$1" 2>/dev/null) || p_x=
@@ -42,6 +42,7 @@ sleep 0.01 2>/dev/null && p_yes sleep
 [ "$(printf "a\000" | xargs -0 printf "%sx" 2>/dev/null)" = ax ] && p_yes xargs0
 if cd -P "$1" 2>/dev/null; then
 	p_R=
+	p_Q=
 	p_here
 	p_say dir "$p_W"
 	case $2 in
@@ -52,6 +53,12 @@ if cd -P "$1" 2>/dev/null; then
 		fi
 		;;
 	esac
+	shift 2
+	for p_x in "$@"; do
+		p_W=
+		cd -P "$p_x" 2>/dev/null && p_here
+		p_say extra "$p_W"
+	done
 elif [ -e "$1" ]; then
 	p_yes notdir
 fi

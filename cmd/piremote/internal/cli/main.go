@@ -84,6 +84,8 @@ type flags struct {
 	workspace    string
 	configFile   string
 	helper       string
+	confine      string
+	extraRoots   []string
 	model        string
 	mode         string
 	print        bool
@@ -119,6 +121,8 @@ func (a *app) command() *cobra.Command {
 	f.StringVarP(&a.flags.workspace, "workspace", "w", "", "where effects happen: a folder, ssh://[user@]host[:port]/path, [user@]host:path, docker://container/path, sandbox://image:tag/path (the image ends with the last part that holds : or @, else with the first), or a configured name")
 	f.StringVar(&a.flags.configFile, "config", "", "configuration file (default: $XDG_CONFIG_HOME/piremote/config.yaml)")
 	f.StringVar(&a.flags.helper, "helper", "", "the program that does the work on hosts and in containers: auto, require or never")
+	f.StringVar(&a.flags.confine, "confine", "", "how file tools are kept inside the workspace: on, strict (no changes where a program that swaps folders could lead them out) or off")
+	f.StringSliceVar(&a.flags.extraRoots, "extra-root", nil, "a further folder on the target that file tools may reach: /path, or /path:ro to read only")
 	f.BoolVar(&a.flags.remoteOnly, "remote-only", false, "refuse any effect on this machine")
 	f.StringSliceVar(&a.flags.tools, "tools", nil, "active tools (default: read,bash,edit,write)")
 	f.StringSliceVar(&a.flags.excludeTools, "exclude-tools", nil, "tools to leave out")
@@ -146,6 +150,8 @@ func (a *app) config() (*config.Config, error) {
 	}
 	set("workspace", a.flags.workspace != "", a.flags.workspace)
 	set("helper.policy", a.flags.helper != "", a.flags.helper)
+	set("confine", a.flags.confine != "", a.flags.confine)
+	set("extra_roots", len(a.flags.extraRoots) > 0, a.flags.extraRoots)
 	set("model", a.flags.model != "", a.flags.model)
 	set("tools", len(a.flags.tools) > 0, a.flags.tools)
 	set("limits.turns", a.flags.maxTurns > 0, a.flags.maxTurns)

@@ -18,8 +18,8 @@ func sshOptions(o Options) ssh.Options {
 	w, c := o.Workspace, o.Config.SSH
 	home := lookup(o.Env, "HOME")
 	options := ssh.Options{
-		Host: w.Host, User: w.User, Port: w.Port, Dir: w.Path, Root: w.Root,
-		Home: home, LocalUser: localUser(o.Env), AgentSocket: lookup(o.Env, "SSH_AUTH_SOCK"), Env: sshEnvironment(o.Env),
+		Host: w.Host, User: w.User, Port: w.Port, Dir: w.Path, Root: o.root(),
+		ExtraRoots: o.extraRoots(), Strict: o.confine() == confineStrict, Home: home, LocalUser: localUser(o.Env), AgentSocket: lookup(o.Env, "SSH_AUTH_SOCK"), Env: sshEnvironment(o.Env),
 		ConfigFile: underHome(home, c.ConfigFile), AcceptNew: c.HostKeys == "accept-new",
 		ConnectTimeout: c.ConnectTimeout, Keepalive: c.Keepalive, KeepaliveCount: c.KeepaliveCount, Notice: o.Notice,
 	}
@@ -72,7 +72,7 @@ func underHome(home, p string) string {
 func dockerOptions(o Options) (options docker.Options, done func()) {
 	w, way := o.Workspace, newDaemonWay(o)
 	options = docker.Options{
-		Container: w.Container, Dir: w.Path, Root: w.Root, User: w.User, Env: w.Env, Host: w.Endpoint, Home: lookup(o.Env, "HOME"),
+		Container: w.Container, Dir: w.Path, Root: o.root(), ExtraRoots: o.extraRoots(), User: w.User, Env: w.Env, Host: w.Endpoint, Home: lookup(o.Env, "HOME"),
 		Getenv: func(name string) string { return lookup(o.Env, name) }, Notice: o.Notice,
 		Dial: way.dial,
 	}

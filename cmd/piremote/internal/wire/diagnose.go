@@ -39,8 +39,8 @@ func Diagnose(ctx context.Context, o Options) ([]Finding, error) {
 		Finding{Name: "connection", OK: true, Detail: fmt.Sprintf("%s in %d ms", t.Label, time.Since(start).Milliseconds())},
 		Finding{Name: "system", OK: t.OS != "", Detail: or(t.OS, "unknown"), Mend: ifEmpty(t.OS, "only a shell on the target can tell")},
 		Finding{Name: "folder", OK: true, Detail: t.Dir},
-		Finding{Name: "confinement", OK: t.Root != "", Detail: or(t.Root, "off"), Mend: ifEmpty(t.Root, "file tools reach everything the account can reach")},
 	)
+	findings = append(findings, confinementFindings(ws.Set, o.confine())...)
 	findings = append(findings, sandboxFindings(ws)...)
 	findings = append(findings, helperFindings(ctx, ws, o, reason)...)
 	findings = append(findings, shellFindings(ctx, ws.Set)...)

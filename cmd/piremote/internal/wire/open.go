@@ -48,6 +48,9 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	if o.Notice == nil {
 		o.Notice = func(string) {}
 	}
+	if o.confine() == confineOff {
+		o.Notice("Confinement is off: file tools reach everything that the account can reach.")
+	}
 	switch w := o.Workspace; w.Backend {
 	case "ssh":
 		opened, err := ssh.Open(ctx, sshOptions(o))
@@ -91,7 +94,9 @@ func openLocal(ctx context.Context, o Options) (*Workspace, error) {
 	for _, p := range o.Config.Providers {
 		keys = append(keys, p.APIKeyEnv)
 	}
-	lo := local.Options{Dir: dir, Root: o.Workspace.Root, Home: home, Env: commandEnvironment(o.Env, keys...)}
+	lo := local.Options{
+		Dir: dir, Root: o.Workspace.Root, Unconfined: o.confine() == confineOff, ExtraRoots: o.extraRoots(), Home: home, Env: commandEnvironment(o.Env, keys...),
+	}
 	helpers, err := install.Embedded()
 	if err != nil {
 		return nil, err
