@@ -81,7 +81,7 @@ p_version() {
 	case $p_x in
 	*.*)
 		p_y=${p_x#*.}
-		p_y=${p_y%%[!0-9]*}
+		p_y=${p_y%% *}
 		;;
 	esac
 	p_y=${p_y}000000000
