@@ -2,7 +2,7 @@
 # make test  every test, against a real sshd and a real dockerd
 # make bench every tool on every target, in time and round trips
 # make soak  the long forms: a million edits, 50 trees of each kind, 500 killed writes,
-#            100 broken links, the conformance suite on every kind of SSH server and half
+#            100 broken links, 500 batches, the conformance suite on every kind of SSH server and half
 #            an hour of mixed work over links that break
 # make fuzz  every fuzz target, FUZZTIME=60s each
 GO ?= go
@@ -46,7 +46,7 @@ lint:
 soak:
 	.ci/install
 	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 120m ./tools/textedit ./backends/local ./backends/helper/client
-	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 240m ./backends/ssh ./backends/docker ./backends/backendtest
+	PIREMOTE_SOAK=1 $(GO) test -count=1 -timeout 240m ./backends/ssh ./backends/docker ./backends/backendtest ./cmd/piremote/internal/wire
 
 # bench measures each tool on each target and the search beside rg and fd, by
 # turns in one run; docs/performance.md says what the columns are.

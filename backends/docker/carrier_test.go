@@ -72,7 +72,7 @@ func TestDKF04NothingIsUnpacked(t *testing.T) {
 		"too long":          {regular("helper", strings.Repeat("x", 2000)).Bytes(), "", false},
 		"cut":               {whole.Bytes()[:515], "", true},
 		"no archive":        {bytes.Repeat([]byte("garbage "), 100), "", true},
-		"empty":             {nil, "", false},
+		"empty":             {[]byte{}, "", false},
 		"more files behind": {append(whole.Bytes()[:1024:1024], regular("../x", "y").Bytes()...), "program", false},
 	} {
 		f := newFake(t)
