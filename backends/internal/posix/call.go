@@ -56,7 +56,21 @@ func (r reply) last() []string { return r[len(r)-1].mark }
 // not been handed over completely, the effect does not happen: the script
 // needs both. After that there is a short wait for the reply, and then the
 // outcome is unknown.
+//
+// A script whose status and reply got lost on a way that still works is run once more,
+// unless it has an effect: then the outcome is unknown.
 func (e *Engine) call(ctx context.Context, req request) (reply, error) {
+	r, err := e.attempt(ctx, req)
+	switch {
+	case ops.KindOf(err) != ops.KindNoStatus:
+		return r, err
+	case req.effect:
+		return nil, e.transport(ops.KindOutcomeUnknown, e.label+": the shell was gone before it reported the outcome", err)
+	}
+	return e.attempt(ctx, req)
+}
+
+func (e *Engine) attempt(ctx context.Context, req request) (reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, ended(ctx)
 	}

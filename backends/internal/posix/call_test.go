@@ -49,6 +49,46 @@ func TestWRIT02AbortedWriteSaysWhatIsKnown(t *testing.T) {
 	}
 }
 
+// mute loses the status and the answer of its first process.
+type mute struct {
+	Runner
+	runs int
+}
+
+// Run implements Runner.
+func (r *mute) Run(ctx context.Context, p Process) (Status, error) {
+	if r.runs++; r.runs > 1 {
+		return r.Runner.Run(ctx, p)
+	}
+	_, _ = io.Copy(io.Discard, p.Stdin)
+	return Status{}, &ops.TransportError{Kind: ops.KindNoStatus, Msg: "no exit status received"}
+}
+
+// What has no effect is asked again where the way lost an answer; of what has one the
+// outcome is unknown, and it is not repeated.
+func TestSSHX04LostAnswers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, targets(t)[0])
+	f.put(t, "f", "text")
+	next := f.core.runner
+	for _, c := range []struct {
+		name string
+		call func() error
+		kind ops.Kind
+		runs int
+	}{
+		{"read", func() error { _, err := f.ReadFile(t.Context(), f.path("f"), 0); return err }, "", 2},
+		{"write", func() error { _, err := f.WriteFile(t.Context(), f.path("f"), []byte("new")); return err }, ops.KindOutcomeUnknown, 1},
+	} {
+		r := &mute{Runner: next}
+		f.core.runner = r
+		if err := c.call(); ops.KindOf(err) != c.kind || (err == nil) != (c.kind == "") || r.runs != c.runs {
+			t.Errorf("%s: %v after %d runs", c.name, err, r.runs)
+		}
+	}
+	f.core.runner = next
+}
+
 func TestAbortedCommandThatNeverStarts(t *testing.T) {
 	for _, takes := range []bool{false, true} {
 		r := &stuckRunner{takes: takes, taken: make(chan struct{})}
