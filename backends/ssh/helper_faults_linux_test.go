@@ -55,7 +55,7 @@ func TestSSHC07ChangesOverALinkThatBreaks(t *testing.T) {
 					broken++
 				}
 			}
-			if broken < often(9, 75) {
+			if broken < often(6, 75) {
 				t.Errorf("only %d links broke within a call", broken)
 			}
 			if n := l.made(t); n != calls.made {

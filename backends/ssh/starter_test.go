@@ -77,7 +77,7 @@ func TestSSHX06SSHC06HelperStartsUnderAnyLoginShell(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, proxy.Close()) }()
 			st := starterOn(t, s, func(o *Options) { o.Port, o.AcceptNew = proxy.Port(), true })
-			most := []int{4, 2, 2}
+			most := []int{5, 3, 3} // one more than alone: on a busy machine an upload's answers come in two pieces
 			for i, uploaded := range []bool{true, false, false} {
 				quiet(t, proxy)
 				proxy.ResetCounts()
