@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/piremote/piremote/backends/helper/install"
 	"github.com/piremote/piremote/tools/ops"
@@ -49,17 +50,30 @@ type attached struct {
 	err   error         // how the output ended; valid after that
 }
 
-// pump carries the output to who reads, as fast as that goes.
+// pump carries the output to who reads, as fast as that goes. What a daemon says in the
+// place of a program that it could not start is no output: reading fails with it, and
+// Wait says more.
 func (p *attached) pump() {
+	begun, foreign := false, false
 	p.err = demultiplex(p.stream, func(b []byte) {
 		p.begin.add(b)
-		_, _ = p.output.Write(b) // nobody reads any more: the rest is let go
+		if !begun {
+			begun, foreign = true, daemons(p.begin.String())
+		}
+		if !foreign {
+			_, _ = p.output.Write(b) // nobody reads any more: the rest is let go
+		}
 	}, func(b []byte) {
 		_, _ = p.stderr.Write(b) // never fails
 	})
 	close(p.ended)
-	_ = p.output.Close() // never fails
-	_ = p.stream.Close() // it is read to its end
+	var refused error
+	if foreign {
+		c := p.call
+		refused = c.fault(ops.KindUnavailable, nil, "%s can't be started in container %s: %s", p.program, c.target.name, strings.TrimSpace(p.begin.String()))
+	}
+	_ = p.output.CloseWithError(refused) // never fails
+	_ = p.stream.Close()                 // it is read to its end
 }
 
 // Read implements install.Process.

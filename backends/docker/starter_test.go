@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -234,5 +235,40 @@ func TestHelperEndsWithItsContainer(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A daemon's words in the place of a program that it could not start are no output of
+// the program: who speaks with it is told the reason, and may try again.
+func TestDKX02StartFailureIsNoOutput(t *testing.T) {
+	t.Parallel()
+	const text = "OCI runtime exec failed: exec failed: cannot exec in a stopped container: unknown"
+	for _, c := range []struct {
+		said string
+		out  string
+		kind ops.Kind
+	}{
+		{text + "\r\n", "", ops.KindUnavailable},
+		{"\x00\x01" + text, "\x00\x01" + text, ""},
+	} {
+		f := newFake(t)
+		f.start = func(conn net.Conn) {
+			for _, b := range []string{frame(1, c.said), frame(1, "")} {
+				_, _ = io.WriteString(conn, b)
+			}
+		}
+		f.code = func(int) string { return `{"Running":false,"ExitCode":126}` }
+		p, err := starter{f.runner(t, Options{})}.Exec(t.Context(), []string{"/helper"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(p)
+		if string(got) != c.out || ops.KindOf(err) != c.kind || (err == nil) != (c.kind == "") || err != nil && !strings.Contains(err.Error(), text) {
+			t.Errorf("%q: read %q, %v", c.said, got, err)
+		}
+		if _, err := p.Wait(t.Context()); ops.KindOf(err) != c.kind {
+			t.Errorf("%q: %v", c.said, err)
+		}
+		_ = p.Close()
 	}
 }

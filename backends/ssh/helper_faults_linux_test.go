@@ -36,7 +36,10 @@ func TestSSHC07ChangesOverALinkThatBreaks(t *testing.T) {
 			}
 			uncut := l.proxy.Counts()
 			broken := 0
-			for i := range often(12, 100) {
+			for i := 0; i < often(12, 100) || broken < often(9, 75); i++ {
+				if i == often(60, 300) {
+					t.Fatalf("only %d links broke within a call", broken)
+				}
 				d := faultproxy.Direction(random.IntN(2))
 				at := random.Int64N([]int64{uncut.Up, uncut.Down}[d])
 				what := fmt.Sprintf("point %d: direction %d, after %d bytes", i, d, at)
@@ -54,9 +57,6 @@ func TestSSHC07ChangesOverALinkThatBreaks(t *testing.T) {
 				if l.proxy.Counts().Connections > links {
 					broken++
 				}
-			}
-			if broken < often(6, 75) {
-				t.Errorf("only %d links broke within a call", broken)
 			}
 			if n := l.made(t); n != calls.made {
 				t.Errorf("%d changes were made, want %d", n, calls.made)

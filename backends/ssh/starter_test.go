@@ -77,16 +77,16 @@ func TestSSHX06SSHC06HelperStartsUnderAnyLoginShell(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, proxy.Close()) }()
 			st := starterOn(t, s, func(o *Options) { o.Port, o.AcceptNew = proxy.Port(), true })
-			most := []int{5, 3, 3} // one more than alone: on a busy machine an upload's answers come in two pieces
-			for i, uploaded := range []bool{true, false, false} {
+			folder := s.AccountHome + "/.cache/piremote"
+			start := func(uploaded bool) (trips int) {
 				quiet(t, proxy)
 				proxy.ResetCounts()
 				stream, r, err := install.Start(t.Context(), st, b, install.Options{})
 				must(t, err)
-				trips := (proxy.Counts().Switches + 1) / 2
-				t.Logf("start %d: %d round trips, %d bytes sent", i+1, trips, r.Sent)
-				if r.Uploaded != uploaded || filepath.Dir(r.Path) != s.AccountHome+"/.cache/piremote" || r.Execs != 1 || len(r.Passed) > 0 || trips > most[i] {
-					t.Errorf("start %d: %+v", i+1, r)
+				trips = (proxy.Counts().Switches + 1) / 2
+				t.Logf("%d round trips, %d bytes sent", trips, r.Sent)
+				if r.Uploaded != uploaded || filepath.Dir(r.Path) != folder || r.Execs != 1 || len(r.Passed) > 0 {
+					t.Errorf("%+v", r)
 				}
 				talk(t, stream)
 				must(t, stream.CloseWrite())
@@ -97,6 +97,23 @@ func TestSSHX06SSHC06HelperStartsUnderAnyLoginShell(t *testing.T) {
 					t.Errorf("%+v, %v", exit, err)
 				}
 				must(t, stream.Close())
+				return trips
+			}
+			// A busy machine may send what belongs together in pieces, but not each time.
+			for _, c := range []struct {
+				uploaded bool
+				most     int
+			}{{true, 4}, {false, 2}, {false, 2}} {
+				trips := c.most + 1
+				for try := 0; try < 3 && trips > c.most; try++ {
+					if c.uploaded {
+						must(t, os.RemoveAll(folder))
+					}
+					trips = min(trips, start(c.uploaded))
+				}
+				if trips > c.most {
+					t.Errorf("uploaded %v: it takes more than %d round trips", c.uploaded, c.most)
+				}
 			}
 		})
 	}

@@ -262,9 +262,12 @@ func (s *session) explain(err error) error {
 func (s *session) lostText(err error) string {
 	text := "the connection to " + s.options.Label + " was lost"
 	var refused *refusal
+	var way *ops.TransportError
 	switch {
 	case errors.As(err, &refused):
 		return text + ": " + refused.Text
+	case errors.As(err, &way):
+		return text + ": " + way.Msg
 	case errors.Is(err, errGone):
 		return text + ", and " + errGone.Error() + ","
 	case errors.Is(err, redial.ErrSilent):

@@ -162,12 +162,10 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 	if !ok || c.err == nil && len(c.data) >= maxPullFile {
 		delete(t.contents, name)
 		c.data, c.err = t.e.ReadFile(ctx, name, limit)
+		t.spend(name, c)
 	}
 	if !match.HoldsRules(name) {
 		delete(t.contents, name) // other files are wanted once
-	}
-	if t.budget != nil {
-		t.budget.Spend(name, len(c.data))
 	}
 	if c.err == nil && limit > 0 && int64(len(c.data)) > limit {
 		c.err = pathError("read", name, ops.ErrTooLarge)
@@ -176,6 +174,14 @@ func (t *tree) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 }
 
 func (t *tree) allows(name string) bool { return t.budget == nil || t.budget.Allows(name) }
+
+// spend charges what was fetched when it is fetched: who wants it later, and in which
+// order, must not change how much that is.
+func (t *tree) spend(name string, c content) {
+	if t.budget != nil {
+		t.budget.Spend(name, len(c.data))
+	}
+}
 
 // next chooses a batch of files from the i-th on.
 func (t *tree) next(i int) []string {
@@ -218,6 +224,7 @@ func (t *tree) pull(ctx context.Context, names []string) error {
 			}
 			t.contents[name] = content{data, err}
 		}
+		t.spend(name, t.contents[name])
 	}
 	return nil
 }
