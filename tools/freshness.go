@@ -56,7 +56,7 @@ func (t writeTool) overwriteSeen(ctx context.Context, f fileOf, name string, dat
 	// It is another file, or nobody knows: look.
 	now, version, err := steps.Read(ctx, t.set.Read, f.path, maxCompared)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ops.ErrTooLarge) && before.hash == "":
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ops.ErrTooLarge) && before.hash == "" && !before.version.Known():
 		return t.writeTree(ctx, f.path, data)
 	case errors.Is(err, ops.ErrTooLarge):
 		return ops.WriteReport{}, stale("write", name, before, nil)
@@ -157,7 +157,7 @@ func (t editTool) editThere(ctx context.Context, e ops.Editor, path string, req 
 // agrees reports whether content is another than the session has seen, in which case
 // the places of the edits must be as they were shown.
 func (t editTool) agrees(f fileOf, before sight, content []byte, req ops.EditRequest) (moved bool, err error) {
-	if len(content) > maxCompared && before.hash == "" || t.current(f, before, content, steps.Hash(content)) {
+	if t.current(f, before, content, steps.Hash(content)) {
 		return false, nil
 	}
 	lines := splitLines(string(content))

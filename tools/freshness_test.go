@@ -211,3 +211,16 @@ func TestMUTQ03LooksInsideTheQueue(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A file that is too large to be compared and has another version counts as changed.
+func TestMUTQ03LargeFileOfAnotherVersion(t *testing.T) {
+	b := newBench(t)
+	b.x = executor(t, versioned(b.memory.Set()))
+	large := strings.Repeat("a line of some text\n", 9<<20/20)
+	b.put("large", large)
+	b.want("read", args{"path": "large", "limit": 1}, fmt.Sprintf("a line of some text\n\n[%d more lines in file. Use offset=2 to continue]", 9<<20/20-1))
+	b.put("large", large+"more\n")
+	b.fails("write", args{"path": "large", "content": "short"}, "Cannot write large: it has changed since you last saw it. Read it again")
+	b.read("large")
+	b.want("write", args{"path": "large", "content": "short"}, "Successfully wrote to large")
+}
