@@ -55,8 +55,7 @@ func CheckRoots(ctx context.Context, w *Workspace) error {
 		}
 	}
 	for _, p := range []string{frozen + "/file", frozen + "/new", w.at("to-frozen", "file")} {
-		_, err := w.Set.Write.WriteFile(ctx, p, []byte("changed"))
-		if err := fileError("write "+p, err, ops.ErrReadOnly); err != nil {
+		if err := frozenAt(ctx, w, p); err != nil {
 			return err
 		}
 	}
@@ -69,4 +68,32 @@ func CheckRoots(ctx context.Context, w *Workspace) error {
 		fileError("read between the roots", w.Set.Read.Access(ctx, evil), ops.ErrOutside),
 		holds(w.Fixture, frozen+"/file", []byte("text")), absent(w.Fixture, frozen+"/new"), absent(w.Fixture, frozen+"/made"),
 	)
+}
+
+// frozenAt demands that a file which is only read is changed by no ability.
+func frozenAt(ctx context.Context, w *Workspace, p string) error {
+	data := []byte("changed")
+	_, err := w.Set.Write.WriteFile(ctx, p, data)
+	errs := []error{fileError("write "+p, err, ops.ErrReadOnly)}
+	if t, ok := w.Set.Write.(ops.TreeWriter); ok {
+		_, err := t.WriteTree(ctx, p, data)
+		errs = append(errs, fileError("write with folders "+p, err, ops.ErrReadOnly))
+	}
+	if path.Base(p) != "file" {
+		return first(errs...) // there is none
+	}
+	if r, ok := w.Set.Write.(ops.Replacer); ok {
+		_, err := r.ReplaceFile(ctx, p, content("text"), data)
+		errs = append(errs, fileError("replace "+p, err, ops.ErrReadOnly))
+	}
+	if e, ok := w.Set.Edit.(ops.Editor); ok {
+		_, err := e.EditFile(ctx, p, edited("file", "text", "changed"))
+		errs = append(errs, fileError("edit "+p, err, ops.ErrReadOnly))
+	}
+	if v, err := w.versioned(); err == nil {
+		_, version, rerr := v.ReadVersion(ctx, p, 0)
+		_, err := v.WriteVersion(ctx, p, version, data)
+		errs = append(errs, rerr, fileError("write a version "+p, err, ops.ErrReadOnly))
+	}
+	return first(errs...)
 }

@@ -115,32 +115,43 @@ func (f fileOps) ReadDir(ctx context.Context, path string, yield func(fs.DirEntr
 
 // MkdirAll implements ops.WriteOperations.
 func (f fileOps) MkdirAll(ctx context.Context, dir string) error {
-	if !f.scripts() {
-		if err := f.v.strict("mkdir", dir); err != nil {
-			return err
-		}
-		return f.v.files.MkdirAll(ctx, dir)
+	w, err := f.changer("mkdir", dir)
+	if err != nil {
+		return err
 	}
-	return f.v.engine.MkdirAll(ctx, dir)
+	return w.MkdirAll(ctx, dir)
 }
 
 // WriteFile implements ops.WriteOperations: by the shell in three round trips.
 func (f fileOps) WriteFile(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
-	if !f.scripts() {
-		if err := f.v.strict("write", path); err != nil {
-			return ops.WriteReport{}, err
-		}
-		return f.v.files.WriteFile(ctx, path, data)
+	w, err := f.changer("write", path)
+	if err != nil {
+		return ops.WriteReport{}, err
 	}
-	return f.v.engine.WriteFile(ctx, path, data)
+	return w.WriteFile(ctx, path, data)
 }
 
 // WriteVersion implements ops.VersionWriter likewise.
 func (f fileOps) WriteVersion(ctx context.Context, path string, v ops.Version, data []byte) (ops.WriteReport, error) {
-	if !f.scripts() {
-		return f.v.files.WriteVersion(ctx, path, v, data)
+	w, err := f.changer("write", path)
+	if err != nil {
+		return ops.WriteReport{}, err
 	}
-	return f.v.engine.WriteVersion(ctx, path, v, data)
+	return w.WriteVersion(ctx, path, v, data)
+}
+
+// changer is what makes changes of files.
+type changer interface {
+	ops.WriteOperations
+	ops.VersionWriter
+}
+
+// changer returns what makes a change, unless none may be made that way.
+func (f fileOps) changer(op, path string) (changer, error) {
+	if f.scripts() {
+		return f.v.engine, nil
+	}
+	return f.v.files, f.v.strict(op, path)
 }
 
 // Canonical implements ops.Canonicalizer in one round trip.

@@ -48,7 +48,11 @@ func TestStrictRefusesChangesBySFTPAlone(t *testing.T) {
 	}
 	_, werr := g.Set().Write.WriteFile(t.Context(), p, []byte("changed"))
 	merr := g.Set().Write.MkdirAll(t.Context(), filepath.Join(g.dir, "made"))
-	for _, err := range []error{werr, merr} {
+	files := fileOps{g.main}
+	_, version, err := files.ReadVersion(t.Context(), p, 0)
+	must(t, err)
+	_, verr := files.WriteVersion(t.Context(), p, version, []byte("changed"))
+	for _, err := range []error{werr, merr, verr} {
 		if err == nil || !strings.Contains(err.Error(), "confine: strict") {
 			t.Errorf("strict: %v", err)
 		}

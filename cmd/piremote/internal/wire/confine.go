@@ -65,8 +65,11 @@ func confinementFindings(set ops.Set, mode string) []Finding {
 		f.OK, f.Detail, f.Mend = false, "off", "file tools reach everything the account can reach"
 	}
 	m := Finding{Name: "changes", OK: true, Detail: "one at a time in this program; another program's change between reading and replacing a file is lost"}
-	if _, ok := set.Edit.(ops.Editor); ok {
+	switch set.Edit.(type) {
+	case ops.Editor:
 		m.Detail = "an edit is one step at the target, under a lock, and writes nothing if another program changed the file"
+	case ops.VersionWriter:
+		m.Detail = "one at a time in this program; a file whose size, time or identity changed since it was read is not replaced, but what another program does in the moment before is lost"
 	}
 	return []Finding{f, m}
 }

@@ -91,3 +91,22 @@ func TestConfinementThatIsCheckedOnly(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+func TestDoctorTellsHowChangesAreMadeSafe(t *testing.T) {
+	for want, edit := range map[string]ops.EditOperations{
+		"one step at the target": struct {
+			ops.EditOperations
+			ops.Editor
+		}{},
+		"size, time or identity": struct {
+			ops.EditOperations
+			ops.VersionWriter
+		}{},
+		"between reading and replacing a file is lost": struct{ ops.EditOperations }{},
+	} {
+		list := confinementFindings(ops.Set{Edit: edit}, "on")
+		if f := list[len(list)-1]; f.Name != "changes" || !strings.Contains(f.Detail, want) {
+			t.Errorf("%+v, want %q", f, want)
+		}
+	}
+}
