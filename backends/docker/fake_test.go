@@ -68,7 +68,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.ping(w)
 	case path == "containers/json":
 		_, _ = io.WriteString(w, f.list)
-	case strings.HasPrefix(path, "containers/") && r.Method == http.MethodDelete:
+	case strings.HasPrefix(path, "containers/") && (r.Method == http.MethodDelete || strings.HasSuffix(path, "/restart")):
 		w.WriteHeader(http.StatusNoContent)
 	case strings.HasPrefix(path, "containers/") && strings.HasSuffix(path, "/json"):
 		f.looks++

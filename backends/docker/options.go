@@ -43,7 +43,7 @@ type Options struct {
 	// Dial reaches daemons whose host is an ssh:// address, which it is given; nil
 	// refuses them. ctx bounds the making of the connection. An error of the way is a
 	// *ops.TransportError, whose kind is kept. Half-close is used where the connection
-	// has CloseWrite.
+	// has CloseWrite. It may be called concurrently.
 	Dial func(ctx context.Context, host string) (net.Conn, error)
 	// Timeout bounds each request to the daemon that is not a command; 0 means 15 s.
 	Timeout time.Duration

@@ -9,7 +9,8 @@ import (
 )
 
 // reviver starts the helper of a sandbox. Where that was lost and there are so many
-// processes that it could not run again, it restarts the container.
+// processes that it could not run again, or the daemon has failed to start it, it
+// restarts the container.
 type reviver struct {
 	starter
 	pids int64 // the limit; not more than zero: none
@@ -24,14 +25,22 @@ const (
 
 // Exec implements install.Exec.
 func (v reviver) Exec(ctx context.Context, argv []string) (install.Process, error) {
-	if v.begun.Load() && v.pids > 0 && !v.room(ctx) {
+	why := ""
+	switch {
+	case !v.begun.Load():
+	case v.notStarted.Load():
+		why = "The daemon could not start the helper in the sandbox again."
+	case v.pids > 0 && !v.room(ctx):
+		why = fmt.Sprintf("The sandbox had as many processes as the limit of %d allows, and no helper.", v.pids)
+	}
+	if why != "" {
 		bounded, cancel := context.WithTimeout(ctx, makeLimit)
 		defer cancel()
 		if err := v.daemon.Start(bounded, v.target.id); err != nil {
 			return nil, v.explain(ctx, err, "restart the sandbox")
 		}
 		if v.notice != nil {
-			v.notice(fmt.Sprintf("The sandbox had as many processes as the limit of %d allows, and no helper. It is restarted; /tmp and %s are empty.", v.pids, sandboxHome))
+			v.notice(fmt.Sprintf("%s It is restarted; /tmp and %s are empty.", why, sandboxHome))
 		}
 	}
 	return v.starter.Exec(ctx, argv)

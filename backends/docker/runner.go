@@ -24,8 +24,9 @@ type runner struct {
 	// keepInput leaves the input open, where ending it ends the output too. It
 	// is set when something looks like that; scripts know the length of their
 	// input (hazard DKX-04).
-	keepInput atomic.Bool
-	begun     atomic.Bool // the starter has started a program
+	keepInput  atomic.Bool
+	begun      atomic.Bool // the starter has started a program
+	notStarted atomic.Bool // the daemon could not start the starter's last one
 
 	mu      sync.Mutex
 	started string // when the container was, as last seen; empty if it was not seen yet

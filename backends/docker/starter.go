@@ -24,6 +24,7 @@ func (s starter) Exec(ctx context.Context, argv []string) (install.Process, erro
 	if s.begun.Swap(true) {
 		s.daemon.Renew()
 	}
+	s.notStarted.Store(false)
 	c, st, err := s.start(ctx, argv)
 	if err != nil {
 		return nil, err
@@ -70,6 +71,7 @@ func (p *attached) pump() {
 	var refused error
 	if foreign {
 		c := p.call
+		c.notStarted.Store(true)
 		refused = c.fault(ops.KindUnavailable, nil, "%s can't be started in container %s: %s", p.program, c.target.name, strings.TrimSpace(p.begin.String()))
 	}
 	_ = p.output.CloseWithError(refused) // never fails

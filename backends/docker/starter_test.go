@@ -272,3 +272,35 @@ func TestDKX02StartFailureIsNoOutput(t *testing.T) {
 		_ = p.Close()
 	}
 }
+
+// A sandbox in which the daemon could not start the helper again is restarted, once.
+func TestDKX07SandboxThatTakesNoHelperIsRestarted(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.code = func(int) string { return `{"Running":false,"ExitCode":126}` }
+	said := "cannot exec in a stopped state: unknown"
+	f.start = func(conn net.Conn) { _, _ = io.WriteString(conn, frame(1, said)) }
+	v := reviver{starter{f.runner(t, Options{})}, 0}
+	start := func() error {
+		p, err := v.Exec(t.Context(), []string{"/helper"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = p.Close() }()
+		_, err = io.ReadAll(p)
+		return err
+	}
+	for i, c := range []struct {
+		said     string
+		kind     ops.Kind
+		restarts int
+	}{{"\x00", "", 0}, {said, ops.KindUnavailable, 0}, {"\x00", "", 1}, {"\x00", "", 1}} {
+		said = c.said
+		if err := start(); ops.KindOf(err) != c.kind || (err == nil) != (c.kind == "") {
+			t.Errorf("start %d: %v", i, err)
+		}
+		if n := f.seen("POST /v1.41/containers/" + fakeID + "/restart"); n != c.restarts {
+			t.Errorf("after start %d: %d restarts, want %d", i, n, c.restarts)
+		}
+	}
+}

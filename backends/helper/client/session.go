@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -266,6 +267,8 @@ func (s *session) lostText(err error) string {
 	switch {
 	case errors.As(err, &refused):
 		return text + ": " + refused.Text
+	case errors.As(err, &way) && strings.HasPrefix(way.Msg, text):
+		return way.Msg
 	case errors.As(err, &way):
 		return text + ": " + way.Msg
 	case errors.Is(err, errGone):
