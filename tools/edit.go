@@ -35,6 +35,7 @@ type EditDetails struct {
 	FirstChangedLine int    `json:"firstChangedLine"`
 	Tolerant         []int  `json:"tolerant,omitempty"` // edits that matched only tolerantly
 	InPlace          string `json:"inPlace,omitempty"`
+	Kept             string `json:"kept,omitempty"` // as in WriteDetails
 	// ChangedElsewhere says that somebody else has changed the file since the
 	// session saw it, and that the edited places are as they were shown, or were
 	// never shown.
@@ -104,11 +105,11 @@ func (t editTool) edit(ctx context.Context, call tool.Call, p EditParams) (tool.
 	case err != nil:
 		return tool.Result{}, t.fileError("edit", p.Path, err)
 	}
-	result := tool.TextResult(fmt.Sprintf("Successfully replaced %s in %s.",
-		plural(int64(len(p.Edits)), "block", "blocks"), show(or(used, p.Path))))
+	result := tool.TextResult(fmt.Sprintf("Successfully replaced %s in %s%s",
+		plural(int64(len(p.Edits)), "block", "blocks"), show(or(used, p.Path)), or(keptAs(report.WriteReport), ".")))
 	result.Details = EditDetails{
 		Path: report.Path, Used: used, Diff: report.Diff, Patch: report.Patch,
-		FirstChangedLine: report.FirstChangedLine, Tolerant: report.Tolerant, InPlace: report.InPlace, ChangedElsewhere: moved,
+		FirstChangedLine: report.FirstChangedLine, Tolerant: report.Tolerant, InPlace: report.InPlace, Kept: report.Kept, ChangedElsewhere: moved,
 	}
 	result.Effects = []tool.Effect{{
 		Workspace: t.set.Target.Label, Operation: "edit", Path: report.Path,

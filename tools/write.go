@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type WriteDetails struct {
 	Created bool   `json:"created"`
 	Bytes   int    `json:"bytes"`
 	InPlace string `json:"inPlace,omitempty"` // why the file was not replaced atomically
+	Kept    string `json:"kept,omitempty"`    // name beside it under which the replaced file goes on; see ops.WriteReport
 }
 
 type writeTool struct{ workspace }
@@ -83,9 +85,9 @@ func (t writeTool) write(ctx context.Context, call tool.Call, p WriteParams) (to
 		}
 		return tool.Result{}, told
 	}
-	result := tool.TextResult("Successfully wrote to " + show(or(used, p.Path)))
+	result := tool.TextResult("Successfully wrote to " + show(or(used, p.Path)) + keptAs(report))
 	result.Details = WriteDetails{
-		Path: report.Path, Used: used, Created: report.Created, Bytes: len(data), InPlace: report.InPlace,
+		Path: report.Path, Used: used, Created: report.Created, Bytes: len(data), InPlace: report.InPlace, Kept: report.Kept,
 	}
 	result.Effects = []tool.Effect{{Workspace: t.set.Target.Label, Operation: "write", Path: report.Path, After: steps.Hash(data)}}
 	return result, nil
@@ -120,6 +122,14 @@ func (t writeTool) target(ctx context.Context, arg string, scope tool.Scope) (ab
 		return abs, "", nil
 	}
 	return "", "", t.fileError("write", arg, err)
+}
+
+// keptAs says where the replaced file is if another program was writing to it.
+func keptAs(r ops.WriteReport) string {
+	if r.Kept == "" {
+		return ""
+	}
+	return fmt.Sprintf(". Another program has the old file open for writing: that one is kept as %s beside it, what is written to it is not in the new one.", show(r.Kept))
 }
 
 func or(a, b string) string {

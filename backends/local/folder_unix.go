@@ -145,26 +145,39 @@ func (t *tempFile) discard() {
 	}
 }
 
-// publish gives the file its final name. An error of closing it is an error:
-// some file systems report a full disk only then.
+// publish gives the file its final name.
 func (t *tempFile) publish(base string, created bool) error {
+	if t.name == "" && created {
+		return t.linkAs(base)
+	}
+	if err := t.complete(); err != nil {
+		return err
+	}
+	if !created {
+		return t.take(base)
+	}
+	err := t.renameNew(base)
+	if err == nil {
+		t.name = ""
+	}
+	return err
+}
+
+// complete closes the file, which has a temporary name from then on. An error of
+// closing it is an error: some file systems report a full disk only then.
+func (t *tempFile) complete() error {
 	if t.name == "" {
-		if created {
-			return t.linkAs(base)
-		}
 		t.hold()
 		if err := t.linkTemp(); err != nil {
 			return err
 		}
 	}
-	if err := t.file.Close(); err != nil {
-		return err
-	}
-	rename := t.rename
-	if created {
-		rename = t.renameNew
-	}
-	err := rename(base)
+	return t.file.Close()
+}
+
+// take gives the file the name of another one, which is gone then.
+func (t *tempFile) take(base string) error {
+	err := t.rename(base)
 	if err == nil {
 		t.name = ""
 	}

@@ -177,8 +177,13 @@ func (j job) run(ctx context.Context) (ops.WriteReport, error) {
 	if err == nil {
 		err = j.unchanged()
 	}
+	kept := ""
 	if err == nil {
-		err = temp.publish(j.base, created)
+		if j.seen != nil && !created {
+			kept, err = j.trade(temp)
+		} else {
+			err = temp.publish(j.base, created)
+		}
 	}
 	if err != nil {
 		return ops.WriteReport{}, err
@@ -186,7 +191,7 @@ func (j job) run(ctx context.Context) (ops.WriteReport, error) {
 	if err := j.dir.sync(); err != nil {
 		return ops.WriteReport{}, unknown("The file was replaced, but its folder could not be synced", err)
 	}
-	return ops.WriteReport{Created: created}, nil
+	return ops.WriteReport{Created: created, Kept: kept}, nil
 }
 
 // writable checks that the file may be written, as opening it for that would: a

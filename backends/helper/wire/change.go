@@ -42,6 +42,7 @@ func writeReport(c *codec, r *ops.WriteReport) {
 	c.string(&r.Path)
 	c.bool(&r.Created)
 	c.string(&r.InPlace)
+	c.string(&r.Kept)
 	(*FileVersion)(&r.Version).fields(c)
 }
 

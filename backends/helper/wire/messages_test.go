@@ -19,7 +19,7 @@ func messages() []Message {
 	when := time.Unix(1_700_000_000, 123_456_789)
 	version := FileVersion{ID: ops.FileID{Device: 1, Inode: 1 << 63}, Size: 5, Modified: when}
 	failure := &Failure{Form: FormFile, Op: "read", Path: "/a\xff\n", Code: 3, Kind: "k", Text: "t", Tree: true}
-	report := ops.WriteReport{Path: "/a", Created: true, InPlace: "why", Version: ops.Version(version)}
+	report := ops.WriteReport{Path: "/a", Created: true, InPlace: "why", Kept: "a.orig", Version: ops.Version(version)}
 	return []Message{
 		&Hello{1, true, "s", "secret", true, true, time.Minute, time.Second},
 		&Welcome{1, "linux", "/root", true, true},

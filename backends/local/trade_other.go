@@ -1,0 +1,7 @@
+//go:build !linux
+
+package local
+
+// trade gives the new file the name of the one that was seen. Two names can't be
+// exchanged here: what another program did since the last look is lost.
+func (j job) trade(temp *tempFile) (kept string, err error) { return "", temp.publish(j.base, false) }
