@@ -20,6 +20,10 @@ type Config struct {
 	// ExtraRoots are further folders on the target that file tools may reach:
 	// absolute paths, with ":ro" behind those that are only read.
 	ExtraRoots []string `mapstructure:"extra_roots"`
+	// Freshness is what is demanded of a file that is changed: on, which refuses to lose
+	// what somebody else wrote since the session saw it; or strict, which demands that the
+	// session has read it and that nobody changed it since.
+	Freshness string `mapstructure:"freshness"`
 	// Providers adjusts or adds model providers.
 	Providers []Provider `mapstructure:"providers"`
 	Shell     Shell      `mapstructure:"shell"`
@@ -128,6 +132,7 @@ func defaults() map[string]any {
 		"model":               "",
 		"tools":               []string{},
 		"confine":             "on",
+		"freshness":           "on",
 		"extra_roots":         []string{},
 		"providers":           []any{},
 		"shell.path":          "",

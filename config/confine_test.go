@@ -24,7 +24,14 @@ func TestConfineAndExtraRoots(t *testing.T) {
 	if c, err = load("confine: off\n", nil); err != nil || c.Confine != "off" {
 		t.Errorf("a word that YAML may take for a truth value: %+v, %v", c, err)
 	}
+	if c.Freshness != "on" {
+		t.Errorf("freshness %q", c.Freshness)
+	}
+	if c, err = load("freshness: strict\n", nil); err != nil || c.Freshness != "strict" {
+		t.Errorf("%+v, %v", c, err)
+	}
 	for text, words := range map[string]string{
+		"freshness: off\n":      "none of on, strict",
 		"confine: maybe\n":      "on, strict, off",
 		"extra_roots: [data]\n": "/path:ro",
 		"workspaces:\n- {name: a, backend: ssh, host: h, confine: no}\n":          "none of on, strict, off",

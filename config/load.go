@@ -191,6 +191,9 @@ func (c *Config) check() error {
 	if !oneOf(c.Confine, "on", "strict", "off") {
 		return &Error{Key: "confine", Msg: fmt.Sprintf("%q is none of on, strict, off", c.Confine)}
 	}
+	if !oneOf(c.Freshness, "on", "strict") {
+		return &Error{Key: "freshness", Msg: fmt.Sprintf("%q is none of on, strict", c.Freshness)}
+	}
 	if err := checkRoots("extra_roots", c.ExtraRoots); err != nil {
 		return err
 	}

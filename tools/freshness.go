@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -44,8 +45,11 @@ func (t writeTool) overwrite(ctx context.Context, f fileOf, name string, data []
 
 func (t writeTool) overwriteSeen(ctx context.Context, f fileOf, name string, data []byte) (ops.WriteReport, error) {
 	before, ok := t.seen.of(f)
-	if !ok || t.set.Read == nil {
+	switch {
+	case t.set.Read == nil, !ok && !t.strict:
 		return t.writeTree(ctx, f.path, data)
+	case !ok:
+		return t.overwriteUnseen(ctx, f, name, data)
 	}
 	if replace := t.replacing(before); replace != nil {
 		report, err := replace(ctx, f.path, data)
@@ -73,6 +77,39 @@ func (t writeTool) overwriteSeen(ctx context.Context, f fileOf, name string, dat
 	return t.writeTree(ctx, f.path, data)
 }
 
+// overwriteUnseen writes a file that the session has not seen, where that is allowed
+// only if there is none yet, or its content is known by another name.
+func (t writeTool) overwriteUnseen(ctx context.Context, f fileOf, name string, data []byte) (ops.WriteReport, error) {
+	now, version, err := steps.Read(ctx, t.set.Read, f.path, maxCompared)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if r, ok := t.set.Write.(ops.Replacer); ok {
+			if err := t.set.Write.MkdirAll(ctx, path.Dir(f.path)); err != nil {
+				return ops.WriteReport{}, err
+			}
+			return r.ReplaceFile(ctx, f.path, ops.Expect{}, data)
+		}
+		return t.writeTree(ctx, f.path, data)
+	case errors.Is(err, ops.ErrTooLarge):
+		return ops.WriteReport{}, unseen("write", name)
+	case err != nil:
+		return ops.WriteReport{}, err
+	}
+	look := sight{hash: steps.Hash(now), size: int64(len(now)), version: version}
+	if !t.seen.known(f.session, look.hash) {
+		return ops.WriteReport{}, unseen("write", name)
+	}
+	if replace := t.replacing(look); replace != nil {
+		return replace(ctx, f.path, data)
+	}
+	return t.writeTree(ctx, f.path, data)
+}
+
+// unseen is the refusal to change what the session has not read.
+func unseen(verb, name string) error {
+	return &failure{err: ops.ErrChanged, text: fmt.Sprintf("Cannot %s %s: you have not read it. Read it first, then %s it.", verb, show(name), verb)}
+}
+
 // replacing is how the workspace replaces a file that is as it was seen, and no other,
 // which is ops.ErrChanged; nil if it can't.
 func (t writeTool) replacing(before sight) func(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
@@ -96,9 +133,8 @@ func (w workspace) current(f fileOf, before sight, content []byte, hash string) 
 	}
 	lines := splitLines(string(content))
 	return !slices.ContainsFunc(before.windows, func(w window) bool {
-		shown := splitLines(w.text)
-		end := w.first - 1 + len(shown)
-		return w.first < 1 || end > len(lines) || !slices.Equal(lines[w.first-1:end], shown)
+		end := w.first - 1 + w.count()
+		return w.first < 1 || end > len(lines) || !w.is(lines[w.first-1:end])
 	})
 }
 
@@ -108,13 +144,16 @@ func (w workspace) current(f fileOf, before sight, content []byte, hash string) 
 func (t editTool) revise(ctx context.Context, f fileOf, req ops.EditRequest) (report ops.EditReport, moved bool, err error) {
 	before, ok := t.seen.of(f)
 	look := func(content []byte) (err error) {
-		if ok {
+		switch {
+		case ok:
 			moved, err = t.agrees(f, before, content, req)
+		case t.strict && !t.seen.known(f.session, steps.Hash(content)):
+			err = unseen("edit", req.Name)
 		}
 		return err
 	}
 	if e, remote := t.set.Edit.(ops.Editor); remote {
-		report, err = t.editThere(ctx, e, f.path, req, before.hash, ok, look)
+		report, err = t.editThere(ctx, e, f.path, req, before.hash, ok || t.strict, look)
 	} else {
 		report, err = steps.EditLooking(ctx, t.set.Edit, f.path, req, look)
 	}
@@ -142,7 +181,7 @@ func (t editTool) editThere(ctx context.Context, e ops.Editor, path string, req 
 		var now []byte
 		now, err = t.set.Edit.ReadFile(ctx, path, maxCompared)
 		switch {
-		case errors.Is(err, ops.ErrTooLarge) && expect == "":
+		case errors.Is(err, ops.ErrTooLarge) && expect == "" && !t.strict:
 			req.Expect, err = "", nil // too much to be compared: the exact text has to do
 		case err == nil:
 			req.Expect, err = steps.Hash(now), look(now)
@@ -159,6 +198,9 @@ func (t editTool) editThere(ctx context.Context, e ops.Editor, path string, req 
 func (t editTool) agrees(f fileOf, before sight, content []byte, req ops.EditRequest) (moved bool, err error) {
 	if t.current(f, before, content, steps.Hash(content)) {
 		return false, nil
+	}
+	if t.strict {
+		return false, stale("edit", req.Name, before, content)
 	}
 	lines := splitLines(string(content))
 	for i, e := range req.Edits {
@@ -177,7 +219,7 @@ func (t editTool) agrees(f fileOf, before sight, content []byte, req ops.EditReq
 
 // edited notes what an edit has left of what the session knows. What somebody else
 // did elsewhere in the file stays unseen: it is not written over later.
-func (s *seen) edited(f fileOf, before sight, req ops.EditRequest, report ops.EditReport, moved bool) {
+func (s *Memory) edited(f fileOf, before sight, req ops.EditRequest, report ops.EditReport, moved bool) {
 	after := before.after(req)
 	whole := len(after) == 1 && after[0].last && steps.Hash([]byte(after[0].text)) == report.After
 	switch {
@@ -195,6 +237,9 @@ func (s *sight) after(req ops.EditRequest) []window {
 	req.Expect = ""
 	var windows []window
 	for _, w := range s.windows {
+		if w.hash != "" {
+			continue // its text is not known
+		}
 		out, _, err := steps.Apply([]byte(w.text), req)
 		switch {
 		case err == nil:
@@ -217,7 +262,7 @@ func stale(verb, name string, before sight, now []byte) error {
 		sizes = fmt.Sprintf(" (%s then, %s now)", textout.FormatSize(before.size), textout.FormatSize(int64(len(now))))
 	}
 	text := fmt.Sprintf("Cannot %s %s: it has changed since you last saw it%s. Read it again, then %s what is to stay.", verb, show(name), sizes, verb)
-	if before.complete() && len(before.windows) == 1 && now != nil {
+	if before.complete() && len(before.windows) == 1 && before.windows[0].hash == "" && now != nil {
 		if out, err := textedit.Apply(name, []byte(before.windows[0].text), []textedit.Edit{{Old: before.windows[0].text, New: string(now)}}); err == nil {
 			text += "\nWhat has changed:\n" + shorten(out.Diff)
 		}

@@ -50,7 +50,8 @@ func onEach(t *testing.T, test func(t *testing.T, b bench)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.x = executor(t, able(b.memory.Set()))
+			b.set = able(b.memory.Set())
+			b.x = executor(t, b.set)
 			test(t, b)
 		})
 	}

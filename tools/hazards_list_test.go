@@ -111,7 +111,7 @@ func TestLS01UnreadableFolderIsNotEmpty(t *testing.T) {
 	set := m.Set()
 	for _, given := range []int{0, 3} {
 		set.Ls = entries{count: given, err: &fs.PathError{Op: "readdir", Path: "/ws", Err: fs.ErrPermission}}
-		b := bench{t, m, executor(t, set)}
+		b := bench{t, m, set, executor(t, set)}
 		b.fails("ls", args{}, "Cannot list .: permission denied.")
 	}
 }
@@ -176,7 +176,7 @@ func TestLS04MemoryFollowsTheLimit(t *testing.T) {
 			peak = max(peak, stats.HeapAlloc)
 		}
 	}}
-	b := bench{t, m, executor(t, set)}
+	b := bench{t, m, set, executor(t, set)}
 	got, ok := b.do("ls", args{"limit": 100})
 	lines := strings.Split(got, "\n")
 	if !ok || len(lines) != 102 || lines[0] != "f000000" || lines[99] != "f000099" ||

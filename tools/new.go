@@ -12,12 +12,18 @@ import (
 type Options struct {
 	Bash       ShellOptions
 	PowerShell ShellOptions
+	// Memory is what sessions have seen of files; nil means one that begins empty.
+	Memory *Memory
+	// Strict refuses to write over or to edit a file that the session has not read, or
+	// that somebody else has changed since, wherever the change is.
+	Strict bool
 }
 
 // workspace is what every tool knows about where it works.
 type workspace struct {
-	set  ops.Set
-	seen *seen
+	set    ops.Set
+	seen   *Memory
+	strict bool // see Options
 }
 
 // builder makes one tool for a workspace that offers what it needs.
@@ -65,7 +71,10 @@ func New(set ops.Set, names []string, o Options) ([]tool.Tool, error) {
 			return nil, fmt.Errorf("unknown tool %q: the tools are %s", n, join(known))
 		}
 	}
-	ws := workspace{set: set, seen: newSeen()}
+	ws := workspace{set: set, seen: o.Memory, strict: o.Strict}
+	if ws.seen == nil {
+		ws.seen = NewMemory()
+	}
 	var list []tool.Tool
 	for _, b := range builders() {
 		if names != nil && !slices.Contains(names, b.name) || !b.offers(set) {

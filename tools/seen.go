@@ -18,15 +18,16 @@ const (
 	maxSeenBytes = 16 << 20 // of text
 )
 
-// seen remembers what sessions were shown of files and what they wrote, so that
+// Memory remembers what sessions were shown of files and what they wrote, so that
 // what somebody else changed since is not overwritten unseen (design 06,
-// Mutations; hazard MUTQ-03). It is safe for concurrent use; calls about one file
-// come in its queue's order.
-type seen struct {
+// Mutations; hazard MUTQ-03). Sessions are told apart by the scope of calls. It is
+// safe for concurrent use; calls about one file come in its queue's order.
+type Memory struct {
 	mu    sync.Mutex
 	bytes int
 	order *list.List // of *sight, the latest first
 	files map[fileOf]*list.Element
+	news  map[fileOf]bool // not told by News yet
 }
 
 // fileOf is a file as a session names it. A name that is an alias of another is
@@ -47,18 +48,31 @@ type window struct {
 	first int // line, from 1; 0 if edits have moved it
 	text  string
 	last  bool // the text reaches to the end of the file
+
+	// Of a window whose text is not known any more (see Restore):
+	lines int
+	hash  string
+}
+
+// count is the number of lines.
+func (w window) count() int {
+	if w.hash != "" {
+		return w.lines
+	}
+	return len(splitLines(w.text))
 }
 
 func (w window) overlaps(o window) bool {
-	return o.first < w.first+len(splitLines(w.text)) && w.first < o.first+len(splitLines(o.text))
+	return o.first < w.first+w.count() && w.first < o.first+o.count()
 }
 
-func newSeen() *seen {
-	return &seen{order: list.New(), files: map[fileOf]*list.Element{}}
+// NewMemory returns a memory that knows nothing.
+func NewMemory() *Memory {
+	return &Memory{order: list.New(), files: map[fileOf]*list.Element{}, news: map[fileOf]bool{}}
 }
 
 // of is what the session knows of a file, if anything.
-func (s *seen) of(f fileOf) (sight, bool) {
+func (s *Memory) of(f fileOf) (sight, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.files[f]
@@ -71,7 +85,7 @@ func (s *seen) of(f fileOf) (sight, bool) {
 
 // known reports whether the session has seen or written exactly this content, by
 // whatever name.
-func (s *seen) known(session, hash string) bool {
+func (s *Memory) known(session, hash string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for e := s.order.Front(); e != nil; e = e.Next() {
@@ -83,7 +97,7 @@ func (s *seen) known(session, hash string) bool {
 }
 
 // shown notes lines of a file that a session was shown.
-func (s *seen) shown(f fileOf, size int64, version ops.Version, w window) {
+func (s *Memory) shown(f fileOf, size int64, version ops.Version, w window) {
 	if w.first == 1 && w.last && int64(len(w.text)) == size {
 		s.whole(f, []byte(w.text), version)
 		return
@@ -100,7 +114,7 @@ func (s *seen) shown(f fileOf, size int64, version ops.Version, w window) {
 }
 
 // whole notes the whole content of a file that a session was shown or has written.
-func (s *seen) whole(f fileOf, content []byte, version ops.Version) {
+func (s *Memory) whole(f fileOf, content []byte, version ops.Version) {
 	now := sight{file: f, hash: steps.Hash(content), size: int64(len(content)), version: version}
 	if len(content) <= maxSeenBytes/16 {
 		now.windows = []window{{first: 1, text: string(content), last: true}}
@@ -109,30 +123,33 @@ func (s *seen) whole(f fileOf, content []byte, version ops.Version) {
 }
 
 // forget is for a file of which nobody knows what it holds.
-func (s *seen) forget(f fileOf) {
+func (s *Memory) forget(f fileOf) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.files[f]; e != nil {
 		s.drop(e)
+		s.news[f] = true
 	}
 }
 
-func (s *seen) put(now sight) {
+func (s *Memory) put(now sight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.files[now.file]; e != nil {
 		s.drop(e)
 	}
 	s.files[now.file] = s.order.PushFront(&now)
+	s.news[now.file] = true
 	s.bytes += now.textBytes()
 	for len(s.files) > maxSeenFiles || s.bytes > maxSeenBytes {
 		s.drop(s.order.Back())
 	}
 }
 
-func (s *seen) drop(e *list.Element) {
+func (s *Memory) drop(e *list.Element) {
 	old := s.order.Remove(e).(*sight)
 	delete(s.files, old.file)
+	delete(s.news, old.file)
 	s.bytes -= old.textBytes()
 }
 
@@ -155,6 +172,9 @@ const nearby = 3
 func (s *sight) agrees(old string, lines []string, first, last int) bool {
 	shown := false
 	for _, w := range s.windows {
+		if w.hash != "" {
+			continue // its text is not known
+		}
 		shown = shown || strings.Contains(w.text, old)
 		text := splitLines(w.text)
 		for i := 0; i+last-first <= len(text); i++ {

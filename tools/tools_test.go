@@ -18,6 +18,7 @@ import (
 type bench struct {
 	t      *testing.T
 	memory *opstest.Memory
+	set    ops.Set
 	x      *call.Executor
 }
 
@@ -25,7 +26,7 @@ func newBench(t *testing.T) bench {
 	t.Helper()
 	m := opstest.NewMemory(opstest.Options{})
 	t.Cleanup(func() { _ = m.Close() })
-	return bench{t, m, executor(t, m.Set())}
+	return bench{t, m, m.Set(), executor(t, m.Set())}
 }
 
 func executor(t *testing.T, set ops.Set) *call.Executor {
@@ -130,12 +131,12 @@ func TestReadWithoutWindows(t *testing.T) {
 		t.Fatal("the workspace in memory can't stream")
 	}
 	set.Read = struct{ ops.ReadOperations }{all}
-	plain := bench{t, b.memory, executor(t, set)}
+	plain := bench{t, b.memory, set, executor(t, set)}
 	set.Read = struct {
 		ops.ReadOperations
 		ops.Opener
 	}{all, opener}
-	stream := bench{t, b.memory, executor(t, set)}
+	stream := bench{t, b.memory, set, executor(t, set)}
 	for name, content := range map[string]string{
 		"a": "one\ntwo\nthree", "b": "", "c": "\n\n\n", "d": strings.Repeat("y", 30_000) + "\n" + strings.Repeat("z", 30_000) + "\nend\n",
 		"e": strings.Repeat("0123456789\n", 7000), "f": strings.Repeat("w", 70_000),

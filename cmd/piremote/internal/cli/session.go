@@ -94,7 +94,7 @@ func toolOptions(cfg *config.Config) tools.Options {
 		HideSessionEnvironment: !cfg.Shell.SessionEnv, DefaultTimeout: cfg.Shell.Timeout, MaxTimeout: cfg.Shell.MaxTimeout,
 		Background: ops.Background(cfg.Shell.Background), NoSpill: !cfg.Shell.Spill,
 	}
-	o := tools.Options{Bash: shell, PowerShell: shell}
+	o := tools.Options{Bash: shell, PowerShell: shell, Strict: cfg.Freshness == "strict"}
 	o.Bash.ShellPath, o.Bash.CommandPrefix = cfg.Shell.Path, cfg.Shell.Prefix
 	return o
 }
