@@ -58,6 +58,9 @@ const (
 	secretText = secret + " outside"
 	secretName = "secret-name"
 	secretSize = 4242
+	// secretMode is one that no file inside has: a mode that is restored there must not
+	// land outside (hazard CONF-05).
+	secretMode = 0o640
 )
 
 func secretFile() []byte {
@@ -66,8 +69,8 @@ func secretFile() []byte {
 
 func (r *Race) furnish() error {
 	return errors.Join(
-		os.WriteFile(filepath.Join(r.outside, "f"), secretFile(), 0o644),
-		os.WriteFile(filepath.Join(r.outside, secretName), nil, 0o644),
+		os.WriteFile(filepath.Join(r.outside, "f"), secretFile(), secretMode),
+		os.WriteFile(filepath.Join(r.outside, secretName), nil, secretMode),
 	)
 }
 
@@ -277,7 +280,13 @@ func (r *Race) changed() (string, error) {
 	var list []string
 	for _, e := range entries {
 		p := filepath.Join(r.outside, e.Name())
-		switch data, err := os.ReadFile(p); {
+		data, err := os.ReadFile(p)
+		info, ierr := e.Info()
+		switch {
+		case ierr != nil:
+			return "", ierr
+		case err == nil && info.Mode() != secretMode:
+			list = append(list, fmt.Sprintf("%s of mode %v", e.Name(), info.Mode()))
 		case e.Name() == secretName && err == nil && len(data) == 0, e.Name() == "f" && err == nil && bytes.Equal(data, secretFile()):
 			continue
 		default:
