@@ -37,6 +37,18 @@ type Options struct {
 	ShouldStopAfterTurn func(TurnEnd) bool
 	// PrepareNextTurn runs before every turn but the first.
 	PrepareNextTurn func(ctx context.Context) error
+	// ToolOutcome is given the result of a call as soon as that call is final:
+	// before its end is told, before its siblings end, and before the result
+	// becomes part of the conversation at the batch's end (hazard LOOP-03). Calls
+	// that were never started don't reach it. It may be called concurrently, also
+	// with a context that has ended, and does not change the message. An error
+	// ends the run visibly; the result stays.
+	ToolOutcome func(ctx context.Context, result *llm.ToolResult) error
+	// Activate is given the names of tools that the results of a batch added, when
+	// its results are in the conversation and before the next request, and by Load
+	// those in what is loaded. Tools and the Executor then offer them; see
+	// call.Toolbox.
+	Activate func(names []string)
 	// FollowUpAll delivers all queued follow-ups at once instead of one by one;
 	// SteerAll does so for steering messages.
 	FollowUpAll, SteerAll bool
@@ -158,6 +170,14 @@ func (a *Agent) State() State {
 	}
 }
 
+// view is the conversation as it stands. It is not copied: what is added later
+// does not show in it, and nobody changes its elements.
+func (a *Agent) view() []llm.Message {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.messages[:len(a.messages):len(a.messages)]
+}
+
 // Prompt adds messages and runs until nothing more is asked. It returns after
 // the listeners of agent_end have. A failure of the provider, of a hook or of a
 // listener is part of the Summary; the error is ErrBusy, or that of a listener
@@ -185,12 +205,31 @@ func (a *Agent) Continue(ctx context.Context) (Summary, error) {
 // Load replaces the conversation while no run is under way.
 func (a *Agent) Load(messages []llm.Message) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if a.cancel != nil {
+		a.mu.Unlock()
 		return ErrBusy
 	}
 	a.messages = slices.Clone(messages)
-	return nil
+	a.mu.Unlock()
+	var names []string
+	for _, m := range messages {
+		if r, ok := m.(*llm.ToolResult); ok {
+			names = append(names, r.AddedToolNames...)
+		}
+	}
+	return a.activate(names)
+}
+
+// activate offers the tools of these names from the next request on.
+func (a *Agent) activate(names []string) error {
+	activate := a.options.Activate
+	if len(names) == 0 || activate == nil {
+		return nil
+	}
+	return contain("Activate", func() error {
+		activate(names)
+		return nil
+	})
 }
 
 // Steer queues a message that reaches the model after the current batch and

@@ -58,7 +58,7 @@ func (r *run) ask() (answer *llm.Assistant, cause, err error) {
 
 // request is what the model is asked next.
 func (r *run) request() (llm.Request, error) {
-	messages := r.State().Messages
+	messages := r.view()
 	req := llm.Request{System: r.options.System, Thinking: r.options.Thinking, SessionID: r.options.SessionID}
 	err := contain("TransformContext", func() (err error) {
 		if r.options.TransformContext != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"sync"
 
@@ -51,22 +52,26 @@ func (r *run) sequential(calls []*llm.ToolCall) bool {
 	if r.options.ToolExecution == tool.Sequential {
 		return true
 	}
-	shell, writes := false, false
-	for _, c := range calls {
-		t := r.options.Executor.Lookup(c.Name)
-		if t == nil {
-			continue
+	one, shell, writes := false, false, false
+	err := contain("list of tools", func() error {
+		for _, c := range calls {
+			t := r.options.Executor.Lookup(c.Name)
+			if t == nil {
+				continue
+			}
+			switch info := t.Info(); {
+			case info.ExecutionMode == tool.Sequential:
+				one = true
+			case info.Access == tool.AccessWrite:
+				writes = true
+			case info.Access != tool.AccessRead:
+				shell = true
+			}
 		}
-		switch info := t.Info(); {
-		case info.ExecutionMode == tool.Sequential:
-			return true
-		case info.Access == tool.AccessWrite:
-			writes = true
-		case info.Access != tool.AccessRead:
-			shell = true
-		}
-	}
-	return shell && writes
+		return nil
+	})
+	// A list that panics does so for each call too, which then gets the error.
+	return err != nil || one || shell && writes
 }
 
 // inOrder completes each call before the next. After an abort the rest get a
@@ -75,23 +80,25 @@ func (r *run) inOrder(calls []*llm.ToolCall) (outcomes []call.Outcome, results [
 	var failure error // of a listener; the results come first
 	for _, c := range calls {
 		var o call.Outcome
+		var m *llm.ToolResult
 		if r.ctx.Err() != nil || failure != nil {
 			o = call.Failed(errNotExecuted)
+			m = r.result(c, o)
 		} else {
-			failure = r.emit(r.ctx, ToolExecutionStart{c.ID, c.Name, c.Arguments})
-			if failure != nil {
+			args := told(c)
+			if failure = r.emit(r.ctx, ToolExecutionStart{c.ID, c.Name, args}); failure != nil {
 				o = call.Failed(errNotExecuted)
 			} else {
 				p := r.options.Executor.Prepare(r.ctx, request(c))
 				p.Reserve()
-				o, failure = r.execute(c, p)
+				o = r.execute(c, args, p)
 			}
-			failure = errors.Join(failure, r.end(c, o))
+			var err error
+			m, err = r.settle(c, o)
+			failure = errors.Join(failure, err, r.end(c, o))
 		}
-		outcomes = append(outcomes, o)
-		m := r.result(c, o)
-		results = append(results, m)
-		failure = errors.Join(failure, r.message(m))
+		outcomes, results = append(outcomes, o), append(results, m)
+		failure = errors.Join(failure, r.add(m, o))
 	}
 	return outcomes, results, failure
 }
@@ -100,22 +107,23 @@ func (r *run) inOrder(calls []*llm.ToolCall) (outcomes []call.Outcome, results [
 // time, and adds the results in order.
 func (r *run) overlapping(calls []*llm.ToolCall) ([]call.Outcome, []*llm.ToolResult, error) {
 	outcomes := make([]call.Outcome, len(calls))
+	results := make([]*llm.ToolResult, len(calls)) // of the calls whose end was told
 	prepared := make([]*call.Prepared, len(calls))
-	started := make([]bool, len(calls)) // its start was told
-	final := make([]bool, len(calls))   // its outcome is known and its end told
+	args := make([]json.RawMessage, len(calls)) // of the calls whose start was told
 	var failure error
 	for i, c := range calls {
 		if r.ctx.Err() != nil || failure != nil {
 			break
 		}
-		started[i] = true
-		if failure = r.emit(r.ctx, ToolExecutionStart{c.ID, c.Name, c.Arguments}); failure != nil {
+		args[i] = told(c)
+		if failure = r.emit(r.ctx, ToolExecutionStart{c.ID, c.Name, args[i]}); failure != nil {
 			break
 		}
 		p := r.options.Executor.Prepare(r.ctx, request(c))
 		if o := p.Immediate(); o != nil {
-			outcomes[i], final[i] = *o, true
-			failure = r.end(c, *o)
+			outcomes[i] = *o
+			results[i], failure = r.settle(c, *o)
+			failure = errors.Join(failure, r.end(c, *o))
 			continue
 		}
 		prepared[i] = p
@@ -134,27 +142,28 @@ func (r *run) overlapping(calls []*llm.ToolCall) ([]call.Outcome, []*llm.ToolRes
 			continue
 		}
 		wg.Go(func() {
-			o, err := r.execute(c, p)
+			o := r.execute(c, args[i], p)
+			m, err := r.settle(c, o)
 			mu.Lock()
 			defer mu.Unlock()
-			outcomes[i], final[i] = o, true
+			outcomes[i], results[i] = o, m
 			failure = errors.Join(failure, err, r.end(c, o))
 		})
 	}
 	wg.Wait()
-	var results []*llm.ToolResult
 	for i, c := range calls {
 		switch {
-		case final[i]:
-		case started[i]:
+		case results[i] != nil:
+		case args[i] != nil:
 			outcomes[i] = call.Failed(r.notRun())
-			failure = errors.Join(failure, r.end(c, outcomes[i]))
+			m, err := r.settle(c, outcomes[i])
+			results[i] = m
+			failure = errors.Join(failure, err, r.end(c, outcomes[i]))
 		default:
 			outcomes[i] = call.Failed(errNotExecuted)
+			results[i] = r.result(c, outcomes[i])
 		}
-		m := r.result(c, outcomes[i])
-		results = append(results, m)
-		failure = errors.Join(failure, r.message(m))
+		failure = errors.Join(failure, r.add(results[i], outcomes[i]))
 	}
 	return outcomes, results, failure
 }
@@ -168,16 +177,35 @@ func (r *run) notRun() error {
 	return errNotExecuted
 }
 
+// told is what events say of a call's arguments: a copy, so that a listener that
+// changes it changes neither the conversation nor what runs (hazard LOOP-02). It
+// is never nil.
+func told(c *llm.ToolCall) json.RawMessage {
+	return append(json.RawMessage{}, c.Arguments...)
+}
+
 func request(c *llm.ToolCall) call.Request {
 	return call.Request{ID: c.ID, Name: c.Name, Args: c.Arguments}
 }
 
-// execute runs one call and tells its updates. The error is a listener's.
-func (r *run) execute(c *llm.ToolCall, p *call.Prepared) (call.Outcome, error) {
-	o := r.options.Executor.Run(r.ctx, p, func(partial tool.Result) error {
-		return r.emit(r.ctx, ToolExecutionUpdate{c.ID, c.Name, c.Arguments, partial})
+// execute runs one call and tells its updates. A failure of their listeners is
+// in the outcome.
+func (r *run) execute(c *llm.ToolCall, args json.RawMessage, p *call.Prepared) call.Outcome {
+	return r.options.Executor.Run(r.ctx, p, func(partial tool.Result) error {
+		return r.emit(r.ctx, ToolExecutionUpdate{c.ID, c.Name, args, partial})
 	})
-	return o, o.UpdateErr
+}
+
+// settle makes the message for a call that was started and is final, and hands
+// it to ToolOutcome before anybody is told, whatever its siblings do (hazard
+// LOOP-03). The error is that of the hook, or of a listener of updates.
+func (r *run) settle(c *llm.ToolCall, o call.Outcome) (*llm.ToolResult, error) {
+	m := r.result(c, o)
+	err := o.UpdateErr
+	if keep := r.options.ToolOutcome; keep != nil {
+		err = errors.Join(err, contain("ToolOutcome", func() error { return keep(r.ctx, m) }))
+	}
+	return m, err
 }
 
 // end tells that a call is final.
@@ -187,20 +215,8 @@ func (r *run) end(c *llm.ToolCall, o call.Outcome) error {
 	})
 }
 
-// result is the message for an outcome, counted.
+// result is the message for an outcome.
 func (r *run) result(c *llm.ToolCall, o call.Outcome) *llm.ToolResult {
-	if o.Executed {
-		r.summary.ToolCalls[c.Name]++
-	}
-	if o.IsError {
-		r.summary.ToolFails++
-	}
-	if o.Denied {
-		r.summary.Denied++
-	}
-	if o.Result.Usage != nil {
-		r.summary.Usage = plus(r.summary.Usage, *o.Result.Usage)
-	}
 	content := o.Result.Content
 	if content == nil {
 		content = []tool.Content{}
@@ -211,12 +227,30 @@ func (r *run) result(c *llm.ToolCall, o call.Outcome) *llm.ToolResult {
 	}
 }
 
+// add puts a result into the conversation and counts its call.
+func (r *run) add(m *llm.ToolResult, o call.Outcome) error {
+	if o.Executed {
+		r.summary.ToolCalls[m.ToolName]++
+	}
+	if o.IsError {
+		r.summary.ToolFails++
+	}
+	if o.Denied {
+		r.summary.Denied++
+	}
+	if o.Result.Usage != nil {
+		r.summary.Usage = plus(r.summary.Usage, *o.Result.Usage)
+	}
+	return r.message(m)
+}
+
 // unexecuted gives every call a result that says why it did not run.
 func (r *run) unexecuted(calls []*llm.ToolCall, why error) (results []*llm.ToolResult, failure error) {
 	for _, c := range calls {
-		m := r.result(c, call.Failed(why))
+		o := call.Failed(why)
+		m := r.result(c, o)
 		results = append(results, m)
-		failure = errors.Join(failure, r.message(m))
+		failure = errors.Join(failure, r.add(m, o))
 	}
 	return results, failure
 }

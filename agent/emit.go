@@ -25,9 +25,11 @@ func (a *Agent) reduce(e Event) {
 		}
 		a.messages = append(a.messages, e.Message)
 	case ToolExecutionStart:
-		a.pending = append(slices.Clone(a.pending), e.ToolCallID)
+		a.pending = append(a.pending, e.ToolCallID)
 	case ToolExecutionEnd:
-		a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(id string) bool { return id == e.ToolCallID })
+		if i := slices.Index(a.pending, e.ToolCallID); i >= 0 {
+			a.pending = slices.Delete(a.pending, i, i+1)
+		}
 	case AgentStart, AgentEnd, TurnStart, TurnEnd, ToolExecutionUpdate:
 	}
 }

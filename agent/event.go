@@ -15,8 +15,11 @@ type Event interface{ isEvent() }
 // AgentStart opens a run.
 type AgentStart struct{}
 
-// AgentEnd closes a run; Messages are those that it added.
-type AgentEnd struct{ Messages []llm.Message }
+// AgentEnd closes a run.
+type AgentEnd struct {
+	Messages []llm.Message // those that the run added
+	Reason   StopReason    // never empty
+}
 
 // TurnStart opens a turn: one answer with the tool calls in it.
 type TurnStart struct{}

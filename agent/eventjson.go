@@ -21,7 +21,7 @@ func eventObject(e Event) object {
 	case AgentStart:
 		return object{"type": "agent_start"}
 	case AgentEnd:
-		return object{"type": "agent_end", "messages": nonNil(e.Messages)}
+		return object{"type": "agent_end", "messages": nonNil(e.Messages), "reason": e.Reason}
 	case TurnStart:
 		return object{"type": "turn_start"}
 	case TurnEnd:

@@ -36,10 +36,12 @@ func (l *limiter) reset() { l.batch, l.repeats = "", 0 }
 
 // reached names the limit that the run has come to, or is empty.
 func (l *limiter) reached(s Summary, answer *llm.Assistant) StopReason {
-	if batch := canonicalBatch(answer.ToolCalls()); batch == l.batch && batch != "" {
-		l.repeats++
-	} else {
-		l.batch, l.repeats = batch, 1
+	if l.limits.Repeats > 0 {
+		if batch := canonicalBatch(answer.ToolCalls()); batch == l.batch && batch != "" {
+			l.repeats++
+		} else {
+			l.batch, l.repeats = batch, 1
+		}
 	}
 	calls := 0
 	for _, n := range s.ToolCalls {

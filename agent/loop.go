@@ -43,7 +43,7 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 		err = r.tellFailure(err)
 	}
 	// The last event comes in every case.
-	err = errors.Join(err, a.emit(ctx, AgentEnd{Messages: a.State().Messages[r.start:]}))
+	err = errors.Join(err, a.emit(ctx, AgentEnd{Messages: a.view()[r.start:], Reason: r.summary.Reason}))
 	a.mu.Lock()
 	a.cancel, a.streaming, a.pending = nil, nil, nil
 	a.mu.Unlock()
@@ -142,13 +142,17 @@ func (r *run) turn(messages []llm.Message, q delivery) (more bool, err error) {
 	if err := r.deliver(q); err != nil {
 		return false, err
 	}
-	before, fails := len(r.State().Messages), r.summary.ToolFails
+	before, fails := len(r.view()), r.summary.ToolFails
 	answer, cause, err := r.ask()
 	if answer == nil {
 		return false, err
 	}
 	results, terminate, err := r.act(answer, err)
-	if err != nil {
+	var added []string
+	for _, m := range results {
+		added = append(added, m.AddedToolNames...)
+	}
+	if err := errors.Join(err, r.activate(added)); err != nil {
 		return false, err
 	}
 	end := TurnEnd{Message: answer, ToolResults: results}

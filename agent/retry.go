@@ -70,7 +70,15 @@ func (r *run) retry(cause *error, from int) bool {
 	r.retries++
 	r.summary.Retries++
 	if o.Notify != nil {
-		o.Notify(RetryNotice{r.retries, o.Attempts, delay, *cause})
+		notice := RetryNotice{r.retries, o.Attempts, delay, *cause}
+		err := contain("Retry.Notify", func() error {
+			o.Notify(notice)
+			return nil
+		})
+		if err != nil {
+			*cause = errors.Join(*cause, err)
+			return false
+		}
 	}
 	if !wait(r.ctx, delay) {
 		return false

@@ -141,13 +141,21 @@ func (p *Prepared) Reserve() {
 		return
 	}
 	err := contain("tool "+p.request.Name, func() error {
-		p.reservation = r.Reserve(p.call)
+		p.reservation = r.Reserve(p.handed())
 		return nil
 	})
 	if err != nil {
 		outcome := Failed(err)
 		p.immediate = &outcome
 	}
+}
+
+// handed is the call as the tool gets it: what was approved is what is told later,
+// whatever the tool does to its copy.
+func (p *Prepared) handed() tool.Call {
+	c := p.call
+	c.Args = clone(c.Args)
+	return c
 }
 
 // Release gives the call up without running it.

@@ -215,7 +215,10 @@ func TestLOOP02ApprovedBytesRun(t *testing.T) {
 			spoil(r.Args)
 			return nil, nil
 		}},
-	}, fake{name: "write"})
+	}, fake{name: "write", run: func(_ context.Context, c tool.Call, _ tool.Update) (tool.Result, error) {
+		defer spoil(c.Args)
+		return tool.TextResult(string(c.Args)), nil
+	}})
 	o := x.Do(t.Context(), Request{ID: "1", Name: "write", Args: said}, nil)
 	if got := tool.TextOf(o.Result.Content); got != `{"path":"b"}` || got != approved || string(o.Args) != approved {
 		t.Errorf("approved %s, ran %s, told %s", approved, got, o.Args)

@@ -35,8 +35,9 @@ func (x *Executor) Run(ctx context.Context, p *Prepared, update func(tool.Result
 		UpdateErr: updateErr, LateUpdates: updates.lateCount,
 	}
 	if err != nil {
-		// A failure does not vote for the end of the run.
+		// A failure neither votes for the end of the run nor adds tools.
 		outcome.Result.Content, outcome.Result.Terminate = []tool.Content{tool.Text{Text: err.Error()}}, false
+		outcome.Result.AddedToolNames = nil
 	}
 	x.after(ctx, p, &outcome)
 	outcome.Duration = time.Since(start)
@@ -55,16 +56,16 @@ func (x *Executor) execute(ctx context.Context, p *Prepared, update tool.Update)
 	reservation := p.reservation
 	p.reservation = nil
 	go func() {
-		var e executed
+		e := executed{err: fmt.Errorf("tool %s ended its goroutine and gave no result", p.request.Name)}
+		defer func() { done <- e }()
 		e.err = contain(fmt.Sprintf("tool %s", p.request.Name), func() (err error) {
 			if reservation != nil {
 				e.result, err = reservation.Execute(ctx, update)
 			} else {
-				e.result, err = p.tool.Execute(ctx, p.call, update)
+				e.result, err = p.tool.Execute(ctx, p.handed(), update)
 			}
 			return err
 		})
-		done <- e
 	}()
 	select {
 	case e := <-done:
