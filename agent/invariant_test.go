@@ -187,13 +187,6 @@ func everywhere(t *testing.T, happen func(*bench) error) {
 	}
 }
 
-func TestLOOP01LOOP04AbortAtEachEvent(t *testing.T) {
-	everywhere(t, func(b *bench) error {
-		b.Abort()
-		return nil
-	})
-}
-
 func TestEVNT01ListenerFailsAtEachEvent(t *testing.T) {
 	everywhere(t, func(*bench) error { return errors.New("boom") })
 }

@@ -56,6 +56,9 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 // conversation already. Its error is that of a listener that fails here too.
 func (r *run) tellFailure(cause error) error {
 	r.summary.Reason, r.summary.Err = StopError, cause
+	if r.ctx.Err() != nil && (errors.Is(cause, r.ctx.Err()) || errors.Is(cause, context.Cause(r.ctx))) {
+		r.summary.Reason = r.ended() // whoever failed did so because the run was over
+	}
 	m := r.failed(nil, cause)
 	r.mu.Lock()
 	streaming := r.streaming != nil
@@ -97,8 +100,8 @@ func (r *run) loop(messages []llm.Message) error {
 		switch {
 		case more:
 			queue = r.queued(steering)
-		case r.summary.Reason != StopDone || r.ctx.Err() != nil:
-			return nil //nolint:nilerr // the Summary says how the run ended
+		case r.summary.Reason != StopDone:
+			return nil
 		default:
 			// The model is done: steering that came meanwhile, then follow-ups, go on.
 			if queue = r.queued(steering); queue.empty() {
@@ -130,10 +133,10 @@ func (a *Agent) answered() bool {
 // turn asks the model once and runs the tools that it asks for. It reports
 // whether the model must be asked again.
 func (r *run) turn(messages []llm.Message, q delivery) (more bool, err error) {
+	r.inTurn = true // also if a listener fails: one of them may have heard it
 	if err := r.emit(r.ctx, TurnStart{}); err != nil {
 		return false, err
 	}
-	r.inTurn = true
 	for _, m := range messages {
 		if err := r.message(m); err != nil {
 			return false, err
@@ -196,9 +199,8 @@ func (r *run) decide(answer *llm.Assistant, end TurnEnd, called, terminate bool)
 	limit := r.limiter.reached(r.summary, answer)
 	reason := StopDone
 	switch {
-	case errors.Is(context.Cause(r.ctx), errTime):
-		reason = StopTime
-	case answer.StopReason == llm.StopAborted || r.ctx.Err() != nil:
+	case r.ctx.Err() != nil: // ended, below
+	case answer.StopReason == llm.StopAborted:
 		reason = StopAborted
 	case answer.StopReason == llm.StopError:
 		reason = StopError
@@ -213,8 +215,19 @@ func (r *run) decide(answer *llm.Assistant, end TurnEnd, called, terminate bool)
 	case answer.StopReason == llm.StopLength:
 		reason = StopLength
 	}
+	if r.ctx.Err() != nil {
+		reason = r.ended() // also in the hook just now
+	}
 	r.summary.Reason = reason
 	return false, err
+}
+
+// ended is why the context of the run has ended.
+func (r *run) ended() StopReason {
+	if errors.Is(context.Cause(r.ctx), errTime) {
+		return StopTime
+	}
+	return StopAborted
 }
 
 // requested asks ShouldStopAfterTurn. A hook that panics ends the run too, with

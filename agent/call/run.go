@@ -88,10 +88,13 @@ func (x *Executor) after(ctx context.Context, p *Prepared, o *Outcome) {
 		var patch *Patch
 		err := contain("hook after "+p.request.Name, func() (err error) {
 			patch, err = hook(ctx, Request{p.request.ID, p.request.Name, clone(p.call.Args)}, o.Result, o.IsError)
+			if err != nil {
+				err = fmt.Errorf("hook after %s failed: %w", p.request.Name, err)
+			}
 			return err
 		})
 		if err != nil {
-			o.Err = errors.Join(fmt.Errorf("hook after %s failed: %w", p.request.Name, err), o.Err)
+			o.Err = errors.Join(err, o.Err)
 			o.Result.Content, o.IsError = []tool.Content{tool.Text{Text: err.Error()}}, true
 			o.Result.Terminate = false
 			continue
