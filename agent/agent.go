@@ -53,7 +53,13 @@ type Options struct {
 	// SteerAll does so for steering messages.
 	FollowUpAll, SteerAll bool
 	Limits                Limits
-	// Now is the clock of timestamps; nil means time.Now.
+	// ListenerPatience is how long a listener may take for one event, give or take a
+	// quarter; 0 means a minute, less than 0 any time. After that the context of the
+	// run ends with a *StuckListenerError. A listener that is deaf to it holds the
+	// run up until it returns: use a Feed for what may be slow.
+	ListenerPatience time.Duration
+	// Now is the clock of timestamps, which may be asked concurrently; nil means
+	// time.Now.
 	Now func() time.Time
 }
 
@@ -126,6 +132,7 @@ type Agent struct {
 	steering  []llm.Message
 	followUps []llm.Message
 	listeners []*Listener
+	telling   []*telling              // events that listeners have just now
 	cancel    context.CancelCauseFunc // of the run under way
 	idle      chan struct{}           // closed when it has ended
 }

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -138,14 +137,6 @@ func TestScriptExpectations(t *testing.T) {
 			t.Errorf("%+v, %v", s, err)
 		}
 	})
-}
-
-func TestEventJSON(t *testing.T) {
-	line, err := agent.EventJSON(agent.ToolExecutionStart{ToolCallID: "1", ToolName: "read", Args: json.RawMessage(`{"path":"a\u2028"}`)})
-	want := `{"args":{"path":"a\u2028"},"toolCallId":"1","toolName":"read","type":"tool_execution_start"}`
-	if err != nil || string(line) != want {
-		t.Errorf("EVNT-07: %s, %v", line, err)
-	}
 }
 
 func TestBusy(t *testing.T) {

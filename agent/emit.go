@@ -8,10 +8,8 @@ import (
 	"github.com/piremote/piremote/agent/llm"
 )
 
-// reduce makes the state show what e tells.
+// reduce makes the state show what e tells. The caller holds the lock.
 func (a *Agent) reduce(e Event) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	switch e := e.(type) {
 	case MessageStart:
 		if m, ok := e.Message.(*llm.Assistant); ok {
@@ -37,11 +35,19 @@ func (a *Agent) reduce(e Event) {
 // emit reduces the state, then tells each listener in turn. The first that
 // fails or panics keeps the event from later ones.
 func (a *Agent) emit(ctx context.Context, e Event) error {
-	a.reduce(e)
 	a.mu.Lock()
+	a.reduce(e)
 	listeners := a.listeners
+	if len(listeners) == 0 {
+		a.mu.Unlock()
+		return nil
+	}
+	d := &telling{event: e, listeners: listeners}
+	a.telling = append(a.telling, d)
 	a.mu.Unlock()
-	for _, l := range listeners {
+	defer a.told(d)
+	for i, l := range listeners {
+		d.at.Store(int32(i))
 		if err := tell(ctx, *l, e); err != nil {
 			return fmt.Errorf("listener of %T: %w", e, err)
 		}

@@ -37,6 +37,7 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 		defer timer.Stop()
 	}
 	r.limiter = limiter{limits: a.options.Limits}
+	defer a.watch(cancel)()
 
 	err := r.loop(messages) //nolint:contextcheck // the run carries its context
 	if err != nil {
@@ -44,6 +45,10 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 	}
 	// The last event comes in every case.
 	err = errors.Join(err, a.emit(ctx, AgentEnd{Messages: a.view()[r.start:], Reason: r.summary.Reason}))
+	var stuck *StuckListenerError
+	if errors.As(context.Cause(ctx), &stuck) && !errors.As(r.summary.Err, &stuck) {
+		err = errors.Join(err, stuck) // at the very end
+	}
 	a.mu.Lock()
 	a.cancel, a.streaming, a.pending = nil, nil, nil
 	a.mu.Unlock()
@@ -224,8 +229,13 @@ func (r *run) decide(answer *llm.Assistant, end TurnEnd, called, terminate bool)
 
 // ended is why the context of the run has ended.
 func (r *run) ended() StopReason {
-	if errors.Is(context.Cause(r.ctx), errTime) {
+	var stuck *StuckListenerError
+	switch cause := context.Cause(r.ctx); {
+	case errors.Is(cause, errTime):
 		return StopTime
+	case errors.As(cause, &stuck):
+		r.summary.Err = stuck
+		return StopError
 	}
 	return StopAborted
 }
