@@ -48,6 +48,7 @@ func rules() []rule {
 		{"agent", append(mod("tools/ops", "backends", "config"), "github.com/docker", "charm.land", "github.com/spf13"), "the loop gets tools, not machines or model SDKs"},
 		{"agent/call", append(mod("tools/ops", "backends", "config", "agent/llm"), "github.com/docker", "charm.land"), "one executor, for every caller"},
 		{"agent/llm", append(mod("tools/ops", "backends", "config"), "charm.land"), "adapters are packages of their own"},
+		{"agent/session/store", append(mod("tools/ops", "tools/schema", "backends", "config", "agent/call"), "charm.land", "github.com/docker", "github.com/spf13"), "a session's file is read without a loop"},
 		{"config", mod("agent", "tools", "backends"), "options come in as arguments"},
 	}
 }

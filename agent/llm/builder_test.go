@@ -183,8 +183,8 @@ func TestMessagesAsJSON(t *testing.T) {
 			`{"type":"toolCall","id":"1","name":"read","arguments":{"path":"a"}},` +
 			`{"type":"toolCall","id":"2","name":"ls","arguments":{}},` +
 			`{"type":"toolCall","id":"3","name":"write","arguments":"{\"path\":\"ha"}],` +
-			`"provider":"p","model":"m","stopReason":"error","errorMessage":"cut",` +
-			`"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"cost":0.5},"timestamp":9}`: &Assistant{
+			`"api":"","provider":"p","model":"m","stopReason":"error","errorMessage":"cut",` +
+			`"usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.5}},"timestamp":9}`: &Assistant{
 			Content: []Block{
 				&Thinking{Text: "hm", Signature: "s"}, &Text{Text: "a"}, &ToolCall{ID: "1", Name: "read", Arguments: json.RawMessage(`{"path":"a"}`)},
 				&ToolCall{ID: "2", Name: "ls"}, &ToolCall{ID: "3", Name: "write", Arguments: json.RawMessage(`{"path":"ha`)},

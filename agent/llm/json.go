@@ -22,29 +22,30 @@ func (m *Assistant) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Role         string     `json:"role"`
 		Content      []any      `json:"content"`
+		API          string     `json:"api"`
 		Provider     string     `json:"provider"`
 		Model        string     `json:"model"`
 		StopReason   StopReason `json:"stopReason,omitempty"`
 		ErrorMessage string     `json:"errorMessage,omitempty"`
-		Usage        tool.Usage `json:"usage"`
+		Usage        usageJSON  `json:"usage"`
 		Timestamp    int64      `json:"timestamp"`
-	}{"assistant", blocksJSON(m.Content), m.Provider, m.Model, m.StopReason, m.ErrorMessage, m.Usage, m.Timestamp})
+	}{"assistant", blocksJSON(m.Content), m.API, m.Provider, m.Model, m.StopReason, m.ErrorMessage, usageJSON(m.Usage), m.Timestamp})
 }
 
 // MarshalJSON writes {"role":"toolResult",…}.
 func (m *ToolResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Role           string      `json:"role"`
-		ToolCallID     string      `json:"toolCallId"`
-		ToolName       string      `json:"toolName"`
-		Content        []any       `json:"content"`
-		Details        any         `json:"details,omitempty"`
-		Usage          *tool.Usage `json:"usage,omitempty"`
-		AddedToolNames []string    `json:"addedToolNames,omitempty"`
-		IsError        bool        `json:"isError"`
-		Timestamp      int64       `json:"timestamp"`
+		Role           string     `json:"role"`
+		ToolCallID     string     `json:"toolCallId"`
+		ToolName       string     `json:"toolName"`
+		Content        []any      `json:"content"`
+		Details        any        `json:"details,omitempty"`
+		Usage          *usageJSON `json:"usage,omitempty"`
+		AddedToolNames []string   `json:"addedToolNames,omitempty"`
+		IsError        bool       `json:"isError"`
+		Timestamp      int64      `json:"timestamp"`
 	}{
-		"toolResult", m.ToolCallID, m.ToolName, ContentJSON(m.Content), m.Details, m.Usage, m.AddedToolNames, m.IsError, m.Timestamp,
+		"toolResult", m.ToolCallID, m.ToolName, ContentJSON(m.Content), m.Details, (*usageJSON)(m.Usage), m.AddedToolNames, m.IsError, m.Timestamp,
 	})
 }
 

@@ -11,7 +11,10 @@ import (
 // the agent's contract says so.
 //
 //sumtype:decl
-type Message interface{ isMessage() }
+type Message interface {
+	Record
+	isMessage()
+}
 
 // User is what a person, or a program in their place, said.
 type User struct {
@@ -22,6 +25,7 @@ type User struct {
 // Assistant is a model's answer.
 type Assistant struct {
 	Content      []Block
+	API          string // the wire that the provider speaks, such as anthropic-messages
 	Provider     string
 	Model        string
 	StopReason   StopReason
