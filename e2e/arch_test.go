@@ -49,6 +49,7 @@ func rules() []rule {
 		{"agent/call", append(mod("tools/ops", "backends", "config", "agent/llm"), "github.com/docker", "charm.land"), "one executor, for every caller"},
 		{"agent/llm", append(mod("tools/ops", "backends", "config"), "charm.land"), "adapters are packages of their own"},
 		{"agent/session/store", append(mod("tools/ops", "tools/schema", "backends", "config", "agent/call"), "charm.land", "github.com/docker", "github.com/spf13"), "a session's file is read without a loop"},
+		{"agent/session/compact", append(mod("tools/ops", "tools/schema", "backends", "config", "agent/call"), "charm.land", "github.com/docker", "github.com/spf13"), "arithmetic on messages"},
 		{"config", mod("agent", "tools", "backends"), "options come in as arguments"},
 	}
 }
