@@ -30,17 +30,20 @@ type Options struct {
 	Notice func(string)
 }
 
-// Workspace is an open workspace.
+// Workspace is a handle of an open workspace; see Share. It is safe for concurrent use.
 type Workspace struct {
 	Set ops.Set
 	// Remote is the workspace behind a helper; nil where none is used.
 	Remote *remote.Workspace
 	// Sandbox says what the sandbox is that was made for this workspace; nil for others.
 	Sandbox *docker.SandboxReport
+
+	handles *handles
 	close   func() error
 }
 
-// Close ends what runs in the background there and the connection.
+// Close gives the handle up. The last one ends what runs in the background there and
+// the connection.
 func (w *Workspace) Close() error { return w.close() }
 
 // Open connects to a workspace. What can't be reached is a *ops.TransportError.
@@ -57,7 +60,7 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Workspace{Set: opened.Set(), Remote: opened.Remote(), close: opened.Close}, nil //nolint:contextcheck // At has a time of its own
+		return (&Workspace{Set: opened.Set(), Remote: opened.Remote()}).owned(opened.Close), nil //nolint:contextcheck // At has a time of its own
 	case "docker":
 		options, done := dockerOptions(o)
 		opened, err := docker.Open(ctx, options)
@@ -65,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 			done()
 			return nil, err
 		}
-		return &Workspace{Set: opened.Set(), Remote: opened.Remote(), close: before(done, opened.Close)}, nil
+		return (&Workspace{Set: opened.Set(), Remote: opened.Remote()}).owned(before(done, opened.Close)), nil
 	case "sandbox":
 		return openSandbox(ctx, o)
 	case "local":
@@ -111,5 +114,5 @@ func openLocal(ctx context.Context, o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.Join(err, release())
 	}
-	return &Workspace{Set: opened.Set(), close: func() error { return errors.Join(opened.Close(), release()) }}, nil
+	return (&Workspace{Set: opened.Set()}).owned(func() error { return errors.Join(opened.Close(), release()) }), nil
 }

@@ -32,7 +32,7 @@ func openSandbox(ctx context.Context, o Options) (*Workspace, error) {
 	if r.Copied != "" && options.Folder != "" {
 		o.Notice(fmt.Sprintf("It works on a copy of %s: %s.", options.Folder, r.Copied))
 	}
-	return &Workspace{Set: s.Set(), Remote: s.Remote(), Sandbox: &r, close: before(done, s.Close)}, nil
+	return (&Workspace{Set: s.Set(), Remote: s.Remote(), Sandbox: &r}).owned(before(done, s.Close)), nil
 }
 
 // sandboxOptions are the options of a sandbox for a described workspace. What the way
