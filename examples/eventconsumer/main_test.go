@@ -1,0 +1,17 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRun(t *testing.T) {
+	var out strings.Builder
+	if err := run(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	want := "Let me wait.\n[wait {\"seconds\":0.01}]\n[wait done]\nThat was quick.\n[the run ended: done, 4 messages]\n"
+	if out.String() != want {
+		t.Errorf("%s", out.String())
+	}
+}
