@@ -50,6 +50,7 @@ func rules() []rule {
 		{"agent/llm", append(mod("tools/ops", "backends", "config"), "charm.land"), "adapters are packages of their own"},
 		{"agent/session/store", append(mod("tools/ops", "tools/schema", "backends", "config", "agent/call"), "charm.land", "github.com/docker", "github.com/spf13"), "a session's file is read without a loop"},
 		{"agent/session/compact", append(mod("tools/ops", "tools/schema", "backends", "config", "agent/call"), "charm.land", "github.com/docker", "github.com/spf13"), "arithmetic on messages"},
+		{"agent/session/export", append(mod("tools/ops", "tools/schema", "backends", "config", "agent/call"), "charm.land", "github.com/docker", "github.com/spf13"), "it reads what is stored"},
 		{"config", mod("agent", "tools", "backends"), "options come in as arguments"},
 	}
 }
