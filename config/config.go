@@ -83,7 +83,7 @@ type Sandbox struct {
 // Provider is a model provider.
 type Provider struct {
 	Name      string `mapstructure:"name"`
-	Type      string `mapstructure:"type"` // anthropic, openai or openai-compatible
+	Type      string `mapstructure:"type"` // anthropic, openai, google, openrouter or openai-compatible
 	BaseURL   string `mapstructure:"base_url"`
 	APIKeyEnv string `mapstructure:"api_key_env"` // the environment variable that holds the key
 }

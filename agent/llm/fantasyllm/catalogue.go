@@ -99,9 +99,13 @@ func endpoint(p catwalk.Provider) (Type, string) {
 			return OpenAI, address
 		}
 		return OpenAICompatible, address
-	case catwalk.TypeOpenAICompat, catwalk.TypeOpenRouter, catwalk.TypeVercel:
+	case catwalk.TypeGoogle:
+		return Google, address
+	case catwalk.TypeOpenRouter:
+		return OpenRouter, address
+	case catwalk.TypeOpenAICompat, catwalk.TypeVercel:
 		return OpenAICompatible, address
-	case catwalk.TypeGoogle, catwalk.TypeAzure, catwalk.TypeBedrock, catwalk.TypeVertexAI:
+	case catwalk.TypeAzure, catwalk.TypeBedrock, catwalk.TypeVertexAI:
 	}
 	return "", ""
 }

@@ -41,6 +41,9 @@ func TestPROV01CutAnywhere(t *testing.T) {
 		{"anthropic/parallel.sse", `"type": "message_stop"`},
 		{"openai/parallel.sse", `"finish_reason": "tool_calls"`}, // what follows is the usage alone
 		{"openai/text.sse", `"finish_reason": "stop"`},
+		{"responses/thinking.sse", `"type":"response.completed"`},
+		{"google/thinking.sse", `"finishReason":"STOP"`},
+		{"openrouter/thinking.sse", `"finish_reason":"tool_calls"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stream, err := os.ReadFile("testdata/" + c.name)
@@ -48,7 +51,7 @@ func TestPROV01CutAnywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := serve(t, file(t, c.name))
-			p := open(t, s, Options{Type: wireOf(c.name)})
+			p := open(t, s, wireOf(c.name))
 			whole, _, err := ask(t, p, llm.Request{})
 			if err != nil {
 				t.Fatal(err)

@@ -5,12 +5,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"charm.land/fantasy"
 	"charm.land/fantasy/providers/anthropic"
+	"charm.land/fantasy/providers/google"
 	"charm.land/fantasy/providers/openai"
 	"charm.land/fantasy/providers/openaicompat"
+	"charm.land/fantasy/providers/openrouter"
 
 	"github.com/piremote/piremote/agent/llm"
 )
@@ -21,7 +24,9 @@ type Type string
 // The wires.
 const (
 	Anthropic        Type = "anthropic"         // Messages API
-	OpenAI           Type = "openai"            // OpenAI itself
+	OpenAI           Type = "openai"            // OpenAI itself: the Responses API for the models that have it, else chat completions
+	Google           Type = "google"            // Gemini API
+	OpenRouter       Type = "openrouter"        // chat completions with OpenRouter's additions
 	OpenAICompatible Type = "openai-compatible" // chat completions at a base URL
 )
 
@@ -76,21 +81,16 @@ func Open(ctx context.Context, o Options) (llm.Provider, error) {
 		o.HTTPClient = http.DefaultClient
 	}
 	p := &provider{options: o, known: known}
-	if _, err := p.model(ctx, new(ending)); err != nil {
+	if _, err := p.model(ctx, &exchange{options: o}); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// ending is the reason for which the provider says that an answer ended, as it
-// spells it. The library guesses one for calls whose stream broke off; this is
-// what tells the guess from the truth.
-type ending struct{ raw string }
-
 // model makes the library's model for one request; it keeps no connection of
-// its own. The wires of OpenAI record in e how the answer ended.
-func (p *provider) model(ctx context.Context, e *ending) (fantasy.LanguageModel, error) {
-	made, err := p.library(e)
+// its own. The request goes through x.
+func (p *provider) model(ctx context.Context, x *exchange) (fantasy.LanguageModel, error) {
+	made, err := p.library(x)
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +101,15 @@ func (p *provider) model(ctx context.Context, e *ending) (fantasy.LanguageModel,
 	return model, nil
 }
 
-func (p *provider) library(e *ending) (fantasy.Provider, error) {
+func (p *provider) library(x *exchange) (fantasy.Provider, error) {
 	o := p.options
 	// With a key the library looks neither into the environment nor into files;
-	// client sends it only if it is one.
+	// exchange sends it only if it is one.
 	o.APIKey = cmp.Or(o.APIKey, "none")
-	finish := openai.WithLanguageModelMapFinishReasonFunc(func(reason string) fantasy.FinishReason {
-		e.raw = reason
-		return openai.DefaultMapFinishReasonFunc(reason)
-	})
 	switch o.Type {
 	case Anthropic:
 		options := []anthropic.Option{
-			anthropic.WithAPIKey(o.APIKey), anthropic.WithHTTPClient(client{p.options}), anthropic.WithName(o.Provider), anthropic.WithHeaders(o.Headers),
+			anthropic.WithAPIKey(o.APIKey), anthropic.WithHTTPClient(x), anthropic.WithName(o.Provider), anthropic.WithHeaders(o.Headers),
 		}
 		if o.BaseURL != "" {
 			options = append(options, anthropic.WithBaseURL(o.BaseURL))
@@ -121,21 +117,34 @@ func (p *provider) library(e *ending) (fantasy.Provider, error) {
 		return anthropic.New(options...)
 	case OpenAI:
 		options := []openai.Option{
-			openai.WithAPIKey(o.APIKey), openai.WithHTTPClient(client{p.options}), openai.WithName(o.Provider), openai.WithHeaders(o.Headers),
-			openai.WithLanguageModelOptions(finish),
+			openai.WithAPIKey(o.APIKey), openai.WithHTTPClient(x), openai.WithName(o.Provider), openai.WithHeaders(o.Headers),
+			openai.WithUseResponsesAPI(),
 		}
 		if o.BaseURL != "" {
 			options = append(options, openai.WithBaseURL(o.BaseURL))
 		}
 		return openai.New(options...)
+	case Google:
+		if strings.Contains(o.Model, "claude") || strings.Contains(o.Model, "anthropic") {
+			return nil, fmt.Errorf("model %s/%s is none of Google's: Claude models speak the wire anthropic", o.Provider, o.Model)
+		}
+		// The library reads the address from the environment if it is given none,
+		// and adds the version itself.
+		address := strings.TrimSuffix(strings.TrimSuffix(cmp.Or(o.BaseURL, googleURL), "/"), "/v1beta")
+		return google.New(google.WithGeminiAPIKey(o.APIKey), google.WithBaseURL(address), google.WithName(o.Provider),
+			google.WithHeaders(o.Headers), google.WithHTTPClient(&http.Client{Transport: x}))
+	case OpenRouter:
+		return openrouter.New(openrouter.WithAPIKey(o.APIKey), openrouter.WithHTTPClient(x), openrouter.WithHeaders(o.Headers))
 	case OpenAICompatible:
 		if o.BaseURL == "" {
 			return nil, fmt.Errorf("provider %s needs a base URL", o.Provider)
 		}
 		return openaicompat.New(openaicompat.WithBaseURL(o.BaseURL), openaicompat.WithAPIKey(o.APIKey),
-			openaicompat.WithHTTPClient(client{p.options}), openaicompat.WithName(o.Provider), openaicompat.WithHeaders(o.Headers),
-			openaicompat.WithLanguageModelOptions(finish))
+			openaicompat.WithHTTPClient(x), openaicompat.WithName(o.Provider), openaicompat.WithHeaders(o.Headers))
 	}
-	return nil, fmt.Errorf("provider %q is not known: take one of the catalogue, or configure one with type (%s, %s or %s) and base_url",
-		o.Provider, Anthropic, OpenAI, OpenAICompatible)
+	return nil, fmt.Errorf("provider %q is not known: take one of the catalogue, or configure one with type (%s, %s, %s, %s or %s) and base_url",
+		o.Provider, Anthropic, OpenAI, Google, OpenRouter, OpenAICompatible)
 }
+
+// googleURL is where the Gemini API is.
+const googleURL = "https://generativelanguage.googleapis.com/"

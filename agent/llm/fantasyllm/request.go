@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"charm.land/fantasy"
 	"charm.land/fantasy/providers/anthropic"
@@ -63,9 +64,10 @@ func (p *provider) call(req llm.Request) (fantasy.Call, error) {
 }
 
 // cached marks the end of what the provider may keep for the next request. Only
-// Anthropic needs to be told.
+// Anthropic needs to be told, also behind OpenRouter.
 func (p *provider) cached() fantasy.ProviderOptions {
-	if p.options.Type != Anthropic {
+	routed := p.options.Type == OpenRouter && strings.HasPrefix(p.options.Model, "anthropic/")
+	if p.options.Type != Anthropic && !routed {
 		return nil
 	}
 	return fantasy.ProviderOptions{anthropic.Name: &anthropic.ProviderCacheControlOptions{
@@ -121,7 +123,8 @@ func (p *provider) userParts(m *llm.User) []fantasy.MessagePart {
 }
 
 // assistantParts repeats an answer to the provider. Thinking goes back only with
-// the seal of the wire that is asked; calls whose arguments were cut go back as
+// the seal of the provider that is asked, and but for Anthropic's of the very model
+// that is asked; calls whose arguments were cut go back as
 // an empty object, since no provider takes less.
 func (p *provider) assistantParts(m *llm.Assistant) []fantasy.MessagePart {
 	var parts []fantasy.MessagePart
@@ -132,14 +135,12 @@ func (p *provider) assistantParts(m *llm.Assistant) []fantasy.MessagePart {
 				parts = append(parts, fantasy.TextPart{Text: b.Text})
 			}
 		case *llm.Thinking:
-			if p.options.Type != Anthropic || b.Signature == "" || m.Provider != p.options.Provider {
+			if b.Signature == "" || m.Provider != p.options.Provider || p.options.Type != Anthropic && m.Model != p.options.Model {
 				continue
 			}
-			meta := &anthropic.ReasoningOptionMetadata{Signature: b.Signature}
-			if b.Redacted {
-				meta = &anthropic.ReasoningOptionMetadata{RedactedData: b.Signature}
+			if sealed := unsealed(b, p.options.Type); sealed != nil {
+				parts = append(parts, fantasy.ReasoningPart{Text: b.Text, ProviderOptions: sealed})
 			}
-			parts = append(parts, fantasy.ReasoningPart{Text: b.Text, ProviderOptions: fantasy.ProviderOptions{anthropic.Name: meta}})
 		case *llm.ToolCall:
 			input := string(b.Arguments)
 			if !json.Valid(b.Arguments) {

@@ -2,6 +2,7 @@ package fantasyllm
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -155,6 +156,26 @@ func TestEnvironmentIsNotSent(t *testing.T) {
 	}
 }
 
+// anyText answers on the wire that is asked, told by its path.
+func anyText(t *testing.T) http.HandlerFunc {
+	t.Helper()
+	anthropic, responses, google, chat := file(t, "anthropic/text.sse"), file(t, "responses/text.sse"), file(t, "google/text.sse"), file(t, "openai/text.sse")
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case strings.HasSuffix(path, "/messages"):
+			anthropic(w, r)
+		case strings.HasSuffix(path, "/responses"):
+			responses(w, r)
+		case strings.HasSuffix(path, ":streamGenerateContent"):
+			google(w, r)
+		case strings.HasSuffix(path, "/chat/completions"):
+			chat(w, r)
+		default:
+			t.Errorf("asked %s", path)
+		}
+	}
+}
+
 func TestThinkingLevels(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -170,17 +191,20 @@ func TestThinkingLevels(t *testing.T) {
 		{"off", Options{Provider: "anthropic", Model: "claude-sonnet-4-5-20250929"}, "off", "", "thinking", false},
 		{"unknown level of model", Options{Provider: "anthropic", Model: "claude-opus-4-5-20251101"}, "max", "", "", true},
 		{"unknown level", Options{Type: Anthropic, Provider: "x", Model: "x"}, "huge", "", "", true},
-		{"openai", Options{Type: OpenAI, Provider: "openai", Model: "o3"}, "high", `"reasoning_effort": "high"`, "", false},
+		{"openai", Options{Type: OpenAI, Provider: "openai", Model: "o3"}, "high", `"effort": "high"`, "reasoning_effort", false},
+		{"openai, chat", Options{Type: OpenAI, Provider: "openai", Model: "x"}, "high", `"reasoning_effort": "high"`, "", false},
+		{"openai, off", Options{Provider: "openai", Model: "gpt-5.6-sol"}, "off", `"effort": "none"`, "", false},
+		{"google, level", Options{Provider: "gemini", Model: "gemini-3-flash-preview"}, "minimal", `"thinkingLevel": "MINIMAL"`, "thinkingBudget", false},
+		{"google, budget", Options{Provider: "gemini", Model: "gemini-2.5-pro"}, "low", `"thinkingBudget": 4096`, "thinkingLevel", false},
+		{"google, thoughts", Options{Provider: "gemini", Model: "gemini-2.5-pro"}, "low", `"includeThoughts": true`, "", false},
+		{"google, left alone", Options{Provider: "gemini", Model: "gemini-2.5-pro"}, "", "", "thinkingConfig", false},
+		{"openrouter", Options{Provider: "openrouter", Model: "anthropic/claude-sonnet-4.5"}, "high", `"effort": "high"`, "", false},
 		{"does not reason", Options{Type: OpenAI, Provider: "openai", Model: "gpt-4o"}, "high", "", "reasoning", false},
 		{"compatible", Options{Type: OpenAICompatible, Provider: "x", Model: "x"}, "medium", `"reasoning_effort": "medium"`, "", false},
 		{"a small answer", Options{Type: Anthropic, Provider: "x", Model: "x", MaxOutput: 1500}, "high", "", "thinking", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			name := "openai/text.sse"
-			if c.options.Type == Anthropic || c.options.Type == "" {
-				name = "anthropic/text.sse"
-			}
-			s := serve(t, file(t, name))
+			s := serve(t, anyText(t))
 			_, _, err := ask(t, open(t, s, c.options), llm.Request{Thinking: c.level})
 			if c.fails {
 				if err == nil || len(s.requests) != 0 {
@@ -200,7 +224,7 @@ func TestThinkingLevels(t *testing.T) {
 }
 
 func TestModelsThatSeeNothing(t *testing.T) {
-	s := serve(t, file(t, "openai/text.sse"))
+	s := serve(t, anyText(t))
 	p := open(t, s, Options{Type: OpenAI, Provider: "openai", Model: "o3-mini"})
 	if _, _, err := ask(t, p, conversation()); err != nil {
 		t.Fatal(err)
@@ -234,7 +258,7 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	// A provider of the catalogue needs no address and no wire.
-	for provider, fails := range map[string]bool{"groq": false, "anthropic": false, "openai": false, "openrouter": false, "gemini": true, "nobody": true} {
+	for provider, fails := range map[string]bool{"groq": false, "anthropic": false, "openai": false, "openrouter": false, "gemini": false, "bedrock": true, "nobody": true} {
 		if _, err := Open(t.Context(), Options{Provider: provider, Model: "m"}); (err != nil) != fails {
 			t.Errorf("%s: %v", provider, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"charm.land/fantasy"
-	"charm.land/fantasy/providers/anthropic"
 
 	"github.com/piremote/piremote/agent/llm"
 	"github.com/piremote/piremote/tools/tool"
@@ -27,16 +26,16 @@ func (p *provider) Stream(ctx context.Context, req llm.Request, emit func(llm.St
 	defer cancel(nil)
 	idle := time.AfterFunc(p.options.IdleTimeout, func() { cancel(errIdle) })
 	defer idle.Stop()
-	var end ending
-	model, err := p.model(inner, &end)
+	x := &exchange{options: p.options}
+	model, err := p.model(inner, x)
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.ErrInvalid, Message: err.Error(), Err: err}
+		return nil, &llm.Error{Kind: llm.ErrInvalid, Message: p.clean(err.Error()), Err: err}
 	}
 	parts, err := model.Stream(inner, c)
 	if err != nil {
-		return nil, p.failure(ctx, inner, err)
+		return nil, p.failure(ctx, inner, x, err)
 	}
-	a := newAnswer(p, emit)
+	a := newAnswer(p, x, emit)
 	for part := range parts {
 		// What the listener takes is not the provider's silence.
 		idle.Stop()
@@ -44,18 +43,18 @@ func (p *provider) Stream(ctx context.Context, req llm.Request, emit func(llm.St
 			err = part.Error
 			break
 		}
+		if inner.Err() != nil {
+			break // the library closes what is open
+		}
 		a.add(part)
+		x.beats.Store(false)
 		idle.Reset(p.options.IdleTimeout)
 	}
 	m := a.Message()
-	switch {
-	case err != nil || inner.Err() != nil:
-		return m, p.failure(ctx, inner, err)
-	case a.finish == "", p.options.Type != Anthropic && end.raw == "":
-		// The library takes whole calls for the end of an answer that broke off.
-		return m, &llm.Error{Kind: llm.ErrTruncated, Message: "the stream ended before the answer did"}
+	if err != nil || inner.Err() != nil || x.err != nil || x.said != (saying{}) {
+		return m, p.failure(ctx, inner, x, err)
 	}
-	m.StopReason, err = a.stopReason(end.raw)
+	m.StopReason, err = a.stopReason()
 	return m, err
 }
 
@@ -63,16 +62,18 @@ func (p *provider) Stream(ctx context.Context, req llm.Request, emit func(llm.St
 type answer struct {
 	*llm.Builder
 	provider *provider
+	exchange *exchange
 	finish   fantasy.FinishReason // empty until the last part
 	open     map[string][]string  // keys of blocks by the library's id, oldest first
 	streamed map[string]bool      // keys of calls whose arguments came in pieces
+	seals    map[string]seal      // of thinking that has not ended, by the library's id
 	count    int
 }
 
-func newAnswer(p *provider, emit func(llm.StreamEvent)) *answer {
+func newAnswer(p *provider, x *exchange, emit func(llm.StreamEvent)) *answer {
 	return &answer{
 		Builder:  llm.NewBuilder(p.options.Provider, p.options.Model, time.Now().UnixMilli(), emit),
-		provider: p, open: map[string][]string{}, streamed: map[string]bool{},
+		provider: p, exchange: x, open: map[string][]string{}, streamed: map[string]bool{}, seals: map[string]seal{},
 	}
 }
 
@@ -106,22 +107,24 @@ func (a *answer) end(id string) string {
 // add adds one part.
 func (a *answer) add(part fantasy.StreamPart) {
 	switch part.Type {
-	case fantasy.StreamPartTypeTextStart:
-		a.Text(part.ID, "")
 	case fantasy.StreamPartTypeTextDelta:
 		a.Text(part.ID, part.Delta)
 	case fantasy.StreamPartTypeTextEnd:
 		a.TextEnd(part.ID)
 	case fantasy.StreamPartTypeReasoningStart, fantasy.StreamPartTypeReasoningDelta:
+		a.sealed(part)
 		a.Thinking(part.ID, part.Delta)
 	case fantasy.StreamPartTypeReasoningEnd:
-		signature, redacted := seal(part)
-		a.ThinkingEnd(part.ID, signature, redacted)
+		a.sealed(part)
+		a.endThinking(part.ID)
 	case fantasy.StreamPartTypeToolInputStart:
 		a.ToolCallStart(a.begin(part.ID), part.ID, part.ToolCallName)
 	case fantasy.StreamPartTypeToolInputDelta:
 		// One wire's adapter names the piece one way, the other another.
 		key, piece := a.latest(part.ID), part.Delta+part.ToolCallInput
+		if a.provider.options.Type == Google && piece == "null" {
+			piece = "{}" // a call without arguments
+		}
 		a.streamed[key] = a.streamed[key] || piece != ""
 		a.ToolCallDelta(key, piece)
 	case fantasy.StreamPartTypeToolCall:
@@ -134,27 +137,56 @@ func (a *answer) add(part fantasy.StreamPart) {
 		a.ToolCallEnd(key, whole)
 	case fantasy.StreamPartTypeFinish:
 		a.finish = part.FinishReason
-		a.Message().Usage = a.provider.known.price(usage(part.Usage))
-	case fantasy.StreamPartTypeToolInputEnd, fantasy.StreamPartTypeToolResult, fantasy.StreamPartTypeSource,
+		a.Message().Usage = a.usage(part.Usage)
+		for id := range a.seals {
+			a.endThinking(id) // of a model that doesn't say where thinking ends
+		}
+	case fantasy.StreamPartTypeTextStart, fantasy.StreamPartTypeToolInputEnd, fantasy.StreamPartTypeToolResult, fantasy.StreamPartTypeSource,
 		fantasy.StreamPartTypeWarnings, fantasy.StreamPartTypeError:
 	}
+}
+
+// sealed notes the seal of thinking, which may come with any of its parts.
+func (a *answer) sealed(part fantasy.StreamPart) {
+	if s := sealOf(part.ProviderMetadata, a.provider.options.Type); s != (seal{}) {
+		a.seals[part.ID] = s
+	} else if _, ok := a.seals[part.ID]; !ok {
+		a.seals[part.ID] = seal{}
+	}
+}
+
+func (a *answer) endThinking(id string) {
+	a.ThinkingEnd(id, a.seals[id].signature, a.seals[id].redacted)
+	delete(a.seals, id)
 }
 
 // stopReason is why a whole answer ended. Calls decide between stop and toolUse,
 // whatever the provider says; an answer that was cut is always named so, and
 // its calls don't run (hazard PROV-01).
-func (a *answer) stopReason(raw string) (llm.StopReason, error) {
+func (a *answer) stopReason() (llm.StopReason, error) {
+	raw, finish := a.exchange.finish, a.finish
+	if a.provider.options.Type != Anthropic && finish != "" {
+		// The library takes whole calls for the end of an answer that broke off.
+		if finish = finishReason(raw); raw == "" {
+			finish = ""
+		}
+	}
 	calls := a.Message().ToolCalls()
 	unfinished := a.Open()
-	switch a.finish {
+	switch finish {
+	case "":
+		return "", &llm.Error{Kind: llm.ErrTruncated, Message: "the stream ended before the answer did"}
 	case fantasy.FinishReasonLength:
 		return llm.StopLength, nil
 	case fantasy.FinishReasonContentFilter:
-		return "", &llm.Error{Kind: llm.ErrRefused, Message: "the provider's filter stopped the answer"}
+		return "", &llm.Error{Kind: llm.ErrRefused, Message: "the provider's filter stopped the answer" + inBrackets(raw)}
 	case fantasy.FinishReasonError:
-		return "", &llm.Error{Kind: llm.ErrServer, Message: "the provider broke the answer off: " + raw}
+		return "", &llm.Error{Kind: llm.ErrServer, Message: "the provider broke the answer off" + inBrackets(raw)}
 	case fantasy.FinishReasonUnknown, fantasy.FinishReasonOther:
-		if len(calls) > 0 {
+		switch {
+		case raw == "model_context_window_exceeded":
+			return "", &llm.Error{Kind: llm.ErrOverflow, Message: "the conversation fills the model's context" + inBrackets(raw)}
+		case len(calls) > 0:
 			return "", &llm.Error{Kind: llm.ErrTruncated, Message: fmt.Sprintf("the answer ended with the unknown reason %q", raw)}
 		}
 	case fantasy.FinishReasonStop, fantasy.FinishReasonToolCalls:
@@ -168,18 +200,22 @@ func (a *answer) stopReason(raw string) (llm.StopReason, error) {
 	return llm.StopEnd, nil
 }
 
-// seal returns the signature of reasoning, or the data that stands for it.
-func seal(part fantasy.StreamPart) (signature string, redacted bool) {
-	meta, ok := part.ProviderMetadata[anthropic.Name].(*anthropic.ReasoningOptionMetadata)
-	if !ok || meta == nil {
-		return "", false
+func inBrackets(raw string) string {
+	if raw == "" {
+		return ""
 	}
-	if meta.RedactedData != "" {
-		return meta.RedactedData, true
-	}
-	return meta.Signature, false
+	return " (" + raw + ")"
 }
 
-func usage(u fantasy.Usage) tool.Usage {
-	return tool.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens, CacheWrite: u.CacheCreationTokens}
+// usage is what the answer took and costs. What the provider asks for counts
+// where the catalogue has no price.
+func (a *answer) usage(u fantasy.Usage) tool.Usage {
+	counted := tool.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens, CacheWrite: u.CacheCreationTokens}
+	if a.exchange.usage != nil {
+		counted = *a.exchange.usage
+	}
+	if a.provider.known.ID == "" {
+		return counted
+	}
+	return a.provider.known.price(counted)
 }

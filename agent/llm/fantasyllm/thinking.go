@@ -7,8 +7,10 @@ import (
 
 	"charm.land/fantasy"
 	"charm.land/fantasy/providers/anthropic"
+	"charm.land/fantasy/providers/google"
 	"charm.land/fantasy/providers/openai"
 	"charm.land/fantasy/providers/openaicompat"
+	"charm.land/fantasy/providers/openrouter"
 )
 
 // budgets are the tokens of thinking for models that take no level.
@@ -65,7 +67,25 @@ func (p *provider) think(c *fantasy.Call, level string) error {
 		c.ProviderOptions = fantasy.ProviderOptions{anthropic.Name: o}
 	case OpenAI:
 		effort := openai.ReasoningEffort(level)
-		c.ProviderOptions = fantasy.ProviderOptions{openai.Name: &openai.ProviderOptions{ReasoningEffort: &effort}}
+		var o fantasy.ProviderOptionsData = &openai.ProviderOptions{ReasoningEffort: &effort}
+		if openai.IsResponsesModel(p.options.Model) {
+			summary := "auto" // else nothing is heard of the thinking
+			o = &openai.ResponsesProviderOptions{ReasoningEffort: &effort, ReasoningSummary: &summary}
+		}
+		c.ProviderOptions = fantasy.ProviderOptions{openai.Name: o}
+	case Google:
+		thinking := &google.ThinkingConfig{IncludeThoughts: new(true)}
+		if len(p.known.ThinkingLevels) > 0 {
+			thinking.ThinkingLevel = new(strings.ToUpper(level))
+		} else {
+			thinking.ThinkingBudget = new(min(budget(level), p.options.MaxOutput/2))
+		}
+		c.ProviderOptions = fantasy.ProviderOptions{google.Name: &google.ProviderOptions{ThinkingConfig: thinking}}
+	case OpenRouter:
+		effort := openrouter.ReasoningEffort(level)
+		c.ProviderOptions = fantasy.ProviderOptions{openrouter.Name: &openrouter.ProviderOptions{
+			Reasoning: &openrouter.ReasoningOptions{Effort: &effort},
+		}}
 	case OpenAICompatible:
 		effort := openai.ReasoningEffort(level)
 		c.ProviderOptions = fantasy.ProviderOptions{p.options.Provider: &openaicompat.ProviderOptions{ReasoningEffort: &effort}}
