@@ -101,6 +101,7 @@ type Summary struct {
 	Denied    int
 	Retries   int // answers that failed and were asked for again
 	Usage     tool.Usage
+	Elapsed   time.Duration
 }
 
 // State is what listeners and screens may look at.
@@ -190,12 +191,18 @@ func (a *Agent) view() []llm.Message {
 // listener is part of the Summary; the error is ErrBusy, or that of a listener
 // that failed even while a failure was being told.
 func (a *Agent) Prompt(ctx context.Context, messages ...llm.Message) (Summary, error) {
-	return a.run(ctx, messages)
+	return a.run(ctx, messages, Summary{})
 }
 
 // Continue runs from the conversation as it stands; behind an answer, with what
 // is queued. Without anything to answer it is an error.
 func (a *Agent) Continue(ctx context.Context) (Summary, error) {
+	return a.Resume(ctx, Summary{})
+}
+
+// Resume is Continue for a run that goes on with what an earlier one began: its
+// Summary counts on from that of the earlier one, and so do the limits.
+func (a *Agent) Resume(ctx context.Context, earlier Summary) (Summary, error) {
 	a.mu.Lock()
 	empty, queued := len(a.messages) == 0, len(a.steering)+len(a.followUps) > 0
 	a.mu.Unlock()
@@ -206,7 +213,7 @@ func (a *Agent) Continue(ctx context.Context) (Summary, error) {
 	case a.answered():
 		return Summary{}, errors.New("there is nothing to continue: the model has answered")
 	}
-	return a.run(ctx, nil)
+	return a.run(ctx, nil, earlier)
 }
 
 // Load replaces the conversation while no run is under way.

@@ -29,7 +29,11 @@ func eventObject(e Event) object {
 	case MessageStart:
 		return object{"type": "message_start", "message": e.Message}
 	case MessageUpdate:
-		return object{"type": "message_update", "assistantMessageEvent": streamObject(e.Stream)}
+		o := object{"type": "message_update", "assistantMessageEvent": streamObject(e.Stream)}
+		if e.Message != nil {
+			o["usage"] = e.Message.Usage
+		}
+		return o
 	case MessageEnd:
 		return object{"type": "message_end", "message": e.Message}
 	case ToolExecutionStart:
@@ -95,7 +99,20 @@ func streamObject(e llm.StreamEvent) object {
 		o["content"] = e.Content
 	case llm.StreamToolCallEnd:
 		o["toolCall"] = e.ToolCall
-	case llm.StreamStart, llm.StreamTextStart, llm.StreamThinkingStart, llm.StreamToolCallStart:
+	case llm.StreamToolCallStart:
+		if c := startedCall(e); c != nil {
+			o["id"], o["toolName"] = c.ID, c.Name
+		}
+	case llm.StreamStart, llm.StreamTextStart, llm.StreamThinkingStart:
 	}
 	return o
+}
+
+// startedCall is the call that a toolcall_start opens, or nil.
+func startedCall(e llm.StreamEvent) *llm.ToolCall {
+	if e.Partial == nil || e.ContentIndex >= len(e.Partial.Content) {
+		return nil
+	}
+	c, _ := e.Partial.Content[e.ContentIndex].(*llm.ToolCall)
+	return c
 }

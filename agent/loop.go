@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/piremote/piremote/agent/llm"
@@ -20,7 +21,8 @@ type run struct {
 	inTurn  bool // a turn was opened and not closed
 }
 
-func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error) {
+func (a *Agent) run(ctx context.Context, messages []llm.Message, earlier Summary) (Summary, error) {
+	began := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := make(chan struct{})
@@ -30,10 +32,12 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 		return Summary{}, ErrBusy
 	}
 	a.cancel, a.idle = cancel, idle
-	r := &run{Agent: a, ctx: ctx, start: len(a.messages), summary: Summary{ToolCalls: map[string]int{}}}
+	r := &run{Agent: a, ctx: ctx, start: len(a.messages), summary: earlier}
+	r.summary.Reason, r.summary.Err, r.summary.ToolCalls = "", nil, map[string]int{}
+	maps.Copy(r.summary.ToolCalls, earlier.ToolCalls)
 	a.mu.Unlock()
 	if limit := a.options.Limits.Time; limit > 0 {
-		timer := time.AfterFunc(limit, func() { cancel(errTime) })
+		timer := time.AfterFunc(max(0, limit-earlier.Elapsed), func() { cancel(errTime) })
 		defer timer.Stop()
 	}
 	r.limiter = limiter{limits: a.options.Limits}
@@ -52,6 +56,7 @@ func (a *Agent) run(ctx context.Context, messages []llm.Message) (Summary, error
 	a.mu.Lock()
 	a.cancel, a.streaming, a.pending = nil, nil, nil
 	a.mu.Unlock()
+	r.summary.Elapsed += time.Since(began)
 	close(idle)
 	return r.summary, err
 }

@@ -14,6 +14,21 @@ const (
 	followUps
 )
 
+// SetQueueModes says for each queue whether everything in it is delivered at
+// once, or one message at a time. It holds from the next delivery on.
+func (a *Agent) SetQueueModes(steerAll, followUpAll bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.options.SteerAll, a.options.FollowUpAll = steerAll, followUpAll
+}
+
+// Queued returns copies of both queues.
+func (a *Agent) Queued() (steering, followUps []llm.Message) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.steering), slices.Clone(a.followUps)
+}
+
 // delivery is what the next turn takes from a queue. The messages stay in the
 // queue until they are in the conversation, so that each is in exactly one place
 // whatever happens in between (hazard LOOP-04).
