@@ -52,6 +52,7 @@ func rules() []rule {
 		{"agent/session/compact", append(mod("tools/ops", "tools/schema", "backends", "config", "agent/call"), "charm.land", "github.com/docker", "github.com/spf13"), "arithmetic on messages"},
 		{"agent/session/export", append(mod("tools/ops", "tools/schema", "backends", "config", "agent/call"), "charm.land", "github.com/docker", "github.com/spf13"), "it reads what is stored"},
 		{"agent/session", append(mod("tools/ops", "backends", "config", "agent/rpc"), "charm.land", "github.com/docker", "github.com/spf13"), "a session gets tools, not machines or model SDKs"},
+		{"agent/rpc", append(mod("tools/ops", "backends", "config"), "charm.land", "github.com/docker", "github.com/spf13"), "a wire on a session"},
 		{"config", mod("agent", "tools", "backends"), "options come in as arguments"},
 	}
 }

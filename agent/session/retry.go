@@ -133,6 +133,16 @@ func (s *Session) waitForAttempt(failure error) bool {
 	return true
 }
 
+// tooLong adds to a failure that the provider asks for a longer wait than a session
+// waits (hazard PROV-07).
+func (s *Session) tooLong(err error) error {
+	var failure *llm.Error
+	if most := s.retry().MaxDelay; errors.As(err, &failure) && failure.RetryAfter > most {
+		return fmt.Errorf("%w (the provider asks to wait %v, more than the %v that a run waits)", err, failure.RetryAfter.Round(time.Second), most)
+	}
+	return err
+}
+
 // retried tells how attempts ended, if there were any.
 func (s *Session) retried(success bool, failure string) {
 	s.mu.Lock()
