@@ -97,6 +97,7 @@ type flags struct {
 	timeout      string
 	remoteOnly   bool
 	sandbox      sandboxFlags
+	session      sessionFlags
 }
 
 func (a *app) command() *cobra.Command {
@@ -130,7 +131,8 @@ func (a *app) command() *cobra.Command {
 	a.flags.sandbox.add(f)
 	r := root.Flags()
 	r.BoolVarP(&a.flags.print, "print", "p", false, "print the answer and exit")
-	r.StringVar(&a.flags.mode, "mode", "text", "output: text or json")
+	r.StringVar(&a.flags.mode, "mode", "text", "output: text, json, or rpc to be driven by commands on standard input")
+	a.flags.session.add(r)
 	r.StringVar(&a.flags.model, "model", "", "provider/id[:thinking], or scripted:FILE")
 	r.IntVar(&a.flags.maxTurns, "max-turns", 0, "end the run after that many turns")
 	r.Float64Var(&a.flags.maxCost, "max-cost", 0, "end the run at that cost in US dollars")

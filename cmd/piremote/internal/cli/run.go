@@ -10,20 +10,27 @@ import (
 	"time"
 
 	"github.com/piremote/piremote/agent"
-	"github.com/piremote/piremote/agent/llm"
+	"github.com/piremote/piremote/agent/session"
 	"github.com/piremote/piremote/cmd/piremote/internal/printer"
 	"github.com/piremote/piremote/cmd/piremote/internal/wire"
 	"github.com/piremote/piremote/tools/textout"
 )
 
-// run answers a prompt and exits: print mode.
+// run answers a prompt and exits, or serves commands.
 func (a *app) run(ctx context.Context, args []string) (err error) {
-	if a.flags.mode != "text" && a.flags.mode != "json" {
-		return &usageError{fmt.Errorf("--mode %s is none of text, json", a.flags.mode)}
+	switch a.flags.mode {
+	case "text", "json", "rpc":
+	default:
+		return &usageError{fmt.Errorf("--mode %s is none of text, json, rpc", a.flags.mode)}
 	}
-	prompt, err := a.prompt(args)
-	if err != nil {
+	if err := a.flags.session.chosen(); err != nil {
 		return err
+	}
+	prompt := ""
+	if a.flags.mode != "rpc" {
+		if prompt, err = a.prompt(args); err != nil {
+			return err
+		}
 	}
 	cfg, err := a.config()
 	if err != nil {
@@ -33,24 +40,30 @@ func (a *app) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return &usageError{err}
 	}
-	s, err := a.open(ctx, nil)
+	w, err := a.open(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, s.workspace.Close()) }()
-	ag, err := s.agent(model, a.retrying)
+	defer func() { err = closing(err, w.workspace.Close()) }()
+	s, err := a.converse(ctx, w, model)
 	if err != nil {
 		return err
 	}
-	if a.flags.mode == "json" {
-		return a.runJSON(ctx, s, ag, prompt)
+	defer func() { err = closing(err, s.Close(context.WithoutCancel(ctx))) }()
+	switch a.flags.mode {
+	case "rpc":
+		return a.serveRPC(ctx, s, args)
+	case "json":
+		return a.runJSON(ctx, s, prompt)
 	}
-	summary, err := ag.Prompt(ctx, prompt)
+	s.Subscribe(a.retrying)
+	s.Start(ctx)
+	summary, err := s.Prompt(ctx, session.Input{Text: prompt})
 	if err != nil {
 		return err
 	}
-	if text := strings.TrimSpace(lastText(ag)); text != "" {
-		if _, err := fmt.Fprintln(a.Stdout, a.forStdout(text)); err != nil {
+	if text, _ := s.LastText(); strings.TrimSpace(text) != "" {
+		if _, err := fmt.Fprintln(a.Stdout, a.forStdout(strings.TrimSpace(text))); err != nil {
 			return err
 		}
 	}
@@ -82,16 +95,15 @@ func ended(s agent.Summary) error {
 	return &codeError{code, fmt.Errorf("the run ended: %s", s.Reason)}
 }
 
-func (a *app) runJSON(ctx context.Context, s *session, ag *agent.Agent, prompt llm.Message) error {
-	p := printer.NewJSON(a.Stdout)
-	if err := p.Record(map[string]any{
-		"type": "session", "version": 3, "id": s.id, "timestamp": time.Now().UTC().Format(time.RFC3339Nano),
-		"cwd": s.workspace.Set.Target.Dir, "workspace": s.workspace.Set.Target.Label,
-	}); err != nil {
-		return err
-	}
-	ag.Subscribe(p.Listen)
-	summary, err := ag.Prompt(ctx, prompt)
+// runJSON tells the run as JSON lines; a reader that is gone ends it.
+func (a *app) runJSON(ctx context.Context, s *session.Session, prompt string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := printer.NewJSON(a.Stdout, cancel)
+	p.Record(s.Log().Header())
+	s.Subscribe(p.Listen)
+	s.Start(ctx)
+	summary, err := s.Prompt(ctx, session.Input{Text: prompt, Source: "json"})
 	if err != nil {
 		return err
 	}
@@ -100,34 +112,26 @@ func (a *app) runJSON(ctx context.Context, s *session, ag *agent.Agent, prompt l
 		reason += ": " + summary.Err.Error()
 	}
 	err = ended(summary)
-	return errors.Join(p.Record(map[string]any{"type": "agent_settled"}), p.Record(map[string]any{
+	p.Record(map[string]any{
 		"type": "verdict", "exitCode": exitCode(err), "reason": reason,
 		"toolCalls": map[string]any{"executed": summary.ToolCalls, "failed": summary.ToolFails, "denied": summary.Denied},
 		"turns":     summary.Turns, "usage": summary.Usage,
-	}), err)
+	})
+	return errors.Join(p.Err(), err)
 }
 
 // retrying tells the user that an answer failed and is asked for again.
-func (a *app) retrying(n agent.RetryNotice) {
-	a.notice(fmt.Sprintf("the model did not answer (%v); attempt %d of %d follows in %s", n.Err, n.Attempt, n.Attempts, n.Delay.Round(time.Second)))
-}
-
-func (s *session) agent(model wire.Model, retrying func(agent.RetryNotice)) (*agent.Agent, error) {
-	limits := s.config.Limits
-	return agent.New(agent.Options{
-		Provider: model.Provider, Thinking: model.Thinking, Retry: agent.Retry{Notify: retrying}, Executor: s.executor, Tools: s.active, SessionID: s.id,
-		System: systemPrompt(s.workspace.Set.Target, s.tools),
-		Limits: agent.Limits{
-			Turns: limits.Turns, ToolCalls: limits.ToolCalls, Cost: limits.Cost, Time: limits.Time, Repeats: limits.Repeats,
-		},
-	})
+func (a *app) retrying(e session.Event) {
+	if n, ok := e.(session.AutoRetryStart); ok {
+		a.notice(fmt.Sprintf("the model did not answer (%s); attempt %d of %d follows in %s", n.ErrorMessage, n.Attempt, n.MaxAttempts, n.Delay.Round(time.Second)))
+	}
 }
 
 // prompt joins what is piped in and the arguments.
-func (a *app) prompt(args []string) (llm.Message, error) {
+func (a *app) prompt(args []string) (string, error) {
 	var parts []string
 	if piped, err := a.piped(); err != nil {
-		return nil, err
+		return "", err
 	} else if piped != "" {
 		parts = append(parts, piped)
 	}
@@ -136,9 +140,9 @@ func (a *app) prompt(args []string) (llm.Message, error) {
 	}
 	text := strings.TrimSpace(strings.Join(parts, "\n\n"))
 	if text == "" {
-		return nil, &usageError{errors.New("there is no prompt: give one as an argument or pipe it in; see piremote --help")}
+		return "", &usageError{errors.New("there is no prompt: give one as an argument or pipe it in; see piremote --help")}
 	}
-	return llm.UserText(text, time.Now().UnixMilli()), nil
+	return text, nil
 }
 
 // maxPrompt bounds what is read from a pipe.
@@ -170,14 +174,4 @@ func (a *app) forStdout(text string) string {
 		}
 	}
 	return text
-}
-
-func lastText(ag *agent.Agent) string {
-	messages := ag.State().Messages
-	for i := len(messages) - 1; i >= 0; i-- {
-		if m, ok := messages[i].(*llm.Assistant); ok {
-			return m.Text()
-		}
-	}
-	return ""
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/piremote/piremote/agent/call"
-	"github.com/piremote/piremote/agent/llm"
 	"github.com/piremote/piremote/agent/llm/scripted"
+	"github.com/piremote/piremote/agent/session"
 	"github.com/piremote/piremote/cmd/piremote/internal/printer"
 	"github.com/piremote/piremote/cmd/piremote/internal/sample"
 	"github.com/piremote/piremote/cmd/piremote/internal/sshserver"
@@ -97,7 +97,7 @@ func (a *app) try(ctx context.Context, backend string, seed uint64) (err error) 
 		}
 	}
 	a.say("Connected to %s.\n", ws.Set.Target.Label)
-	return a.tryRun(ctx, cfg, ws, names, project)
+	return a.tryRun(ctx, cfg, described, ws, names, project)
 }
 
 func tryPlace(backend string) string {
@@ -111,8 +111,8 @@ func (a *app) say(format string, args ...any) {
 }
 
 // tryRun runs the project's test, the agent, and the test again.
-func (a *app) tryRun(ctx context.Context, cfg *config.Config, ws *wire.Workspace, names []string, project sample.Project) error {
-	s, err := newSession(cfg, ws, names)
+func (a *app) tryRun(ctx context.Context, cfg *config.Config, described config.Workspace, ws *wire.Workspace, names []string, project sample.Project) (err error) {
+	w, err := newWorkplace(cfg, described, ws, names)
 	if err != nil {
 		return err
 	}
@@ -124,14 +124,15 @@ func (a *app) tryRun(ctx context.Context, cfg *config.Config, ws *wire.Workspace
 	if err != nil {
 		return err
 	}
-	ag, err := s.agent(wire.Model{Provider: script.Provider(map[string]string{"test": project.Test})}, a.retrying)
+	s, err := a.newSession(w, wire.Model{Provider: script.Provider(map[string]string{"test": project.Test})}, session.Options{})
 	if err != nil {
 		return err
 	}
-	ag.Subscribe(printer.NewText(a.Stdout).Listen)
+	defer func() { err = closing(err, s.Close(context.WithoutCancel(ctx))) }()
+	s.Subscribe(printer.NewText(a.Stdout).Listen)
 	prompt := "The test of this project fails. Find the bug and fix it."
 	a.say("\nPrompt: %s\n", prompt)
-	summary, err := ag.Prompt(ctx, llm.UserText(prompt, time.Now().UnixMilli()))
+	summary, err := s.Prompt(ctx, session.Input{Text: prompt})
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ const containerFolder = "piremote-try"
 
 // putInContainer writes the project through the workspace itself.
 func (a *app) putInContainer(ctx context.Context, ws *wire.Workspace, project sample.Project) (remove func(), err error) {
-	executor, err := newSession(&config.Config{}, ws, []string{"write", "bash"})
+	executor, err := newWorkplace(&config.Config{}, config.Workspace{}, ws, []string{"write", "bash"})
 	if err != nil {
 		return nil, err
 	}

@@ -1,46 +1,57 @@
 package printer
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"sync"
 
-	"github.com/piremote/piremote/agent"
+	"github.com/piremote/piremote/agent/session"
 )
 
 // JSON writes a run as one JSON object a line, separated by line feeds alone
-// (hazard EVNT-07).
+// (hazard EVNT-07). It is safe for concurrent use.
 type JSON struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu     sync.Mutex
+	w      io.Writer
+	err    error
+	failed func(error)
 }
 
-// NewJSON returns a printer that writes to w.
-func NewJSON(w io.Writer) *JSON { return &JSON{w: w} }
+// NewJSON returns a printer that writes to w. A write that fails is told to failed,
+// once, and nothing is written any more.
+func NewJSON(w io.Writer, failed func(error)) *JSON { return &JSON{w: w, failed: failed} }
 
-// Listen is an agent.Listener. A writer that fails ends the run.
-func (p *JSON) Listen(_ context.Context, e agent.Event) error {
-	line, err := agent.EventJSON(e)
-	if err != nil {
-		return err
-	}
-	return p.write(line)
+// Listen is a session.Listener.
+func (p *JSON) Listen(e session.Event) {
+	line, err := session.EventJSON(e)
+	p.write(line, err)
 }
 
 // Record writes any other record.
-func (p *JSON) Record(v any) error {
+func (p *JSON) Record(v any) {
 	line, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return p.write(line)
+	p.write(line, err)
 }
 
-func (p *JSON) write(line []byte) error {
+// Err is why something could not be written, or nil.
+func (p *JSON) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err := p.w.Write(append(bytes.TrimRight(line, "\n"), '\n'))
-	return err
+	return p.err
+}
+
+func (p *JSON) write(line []byte, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return
+	}
+	if err == nil {
+		_, err = p.w.Write(append(line, '\n'))
+	}
+	if err != nil {
+		p.err = fmt.Errorf("standard output: %w", err)
+		p.failed(p.err)
+	}
 }

@@ -1,7 +1,6 @@
 package printer
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/piremote/piremote/agent"
 	"github.com/piremote/piremote/agent/llm"
+	"github.com/piremote/piremote/agent/session"
 	"github.com/piremote/piremote/tools"
 	"github.com/piremote/piremote/tools/textout"
 	"github.com/piremote/piremote/tools/tool"
@@ -28,43 +28,44 @@ type Text struct {
 // NewText returns a printer that writes to w.
 func NewText(w io.Writer) *Text { return &Text{w: w} }
 
-// Listen is an agent.Listener. A writer that fails ends the run.
-func (p *Text) Listen(_ context.Context, e agent.Event) error {
+// Listen is a session.Listener. What can't be written is lost.
+func (p *Text) Listen(e session.Event) {
+	if core, ok := e.(session.Core); ok {
+		p.tell(core.Event)
+	}
+}
+
+func (p *Text) tell(e agent.Event) {
 	switch e := e.(type) {
 	case agent.MessageEnd:
 		if m, ok := e.Message.(*llm.Assistant); ok {
-			return p.answer(m)
+			p.answer(m)
 		}
 	case agent.ToolExecutionStart:
-		return p.print("\n> %s %s\n", textout.Line(e.ToolName), arguments(e.ToolName, e.Args))
+		p.print("\n> %s %s\n", textout.Line(e.ToolName), arguments(e.ToolName, e.Args))
 	case agent.ToolExecutionEnd:
-		return p.result(e)
+		p.result(e)
 	case agent.AgentStart, agent.AgentEnd, agent.TurnStart, agent.TurnEnd, agent.MessageStart, agent.MessageUpdate,
 		agent.ToolExecutionUpdate:
 	}
-	return nil
 }
 
-func (p *Text) print(format string, args ...any) error {
+func (p *Text) print(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err := fmt.Fprintf(p.w, format, args...)
-	return err
+	_, _ = fmt.Fprintf(p.w, format, args...)
 }
 
-func (p *Text) answer(m *llm.Assistant) error {
+func (p *Text) answer(m *llm.Assistant) {
 	if text := strings.TrimSpace(m.Text()); text != "" {
-		if err := p.print("\n%s\n", textout.Clean(text)); err != nil {
-			return err
-		}
+		p.print("\n%s\n", textout.Clean(text))
 	}
 	if m.ErrorMessage != "" {
-		return p.print("\n! %s\n", textout.Clean(m.ErrorMessage))
+		p.print("\n! %s\n", textout.Clean(m.ErrorMessage))
 	}
-	return nil
 }
 
-func (p *Text) result(e agent.ToolExecutionEnd) error {
+func (p *Text) result(e agent.ToolExecutionEnd) {
 	text := tool.TextOf(e.Result.Content)
 	if d, ok := e.Result.Details.(tools.EditDetails); ok && !e.IsError {
 		text += "\n" + strings.TrimRight(d.Diff, "\n")
@@ -78,7 +79,7 @@ func (p *Text) result(e agent.ToolExecutionEnd) error {
 	if more > 1 && e.ToolName != "edit" {
 		lines = append(lines[:resultLines], fmt.Sprintf("... %d more lines", more))
 	}
-	return p.print("%s%s\n", mark, strings.Join(lines, "\n"+mark))
+	p.print("%s%s\n", mark, strings.Join(lines, "\n"+mark))
 }
 
 // renderers spell the arguments of tools for people; other tools show JSON.

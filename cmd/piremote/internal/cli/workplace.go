@@ -15,10 +15,11 @@ import (
 	"github.com/piremote/piremote/tools/tool"
 )
 
-// session is an open workspace with the tools on it.
-type session struct {
+// workplace is an open workspace with the tools on it.
+type workplace struct {
 	id        string
 	config    *config.Config
+	described config.Workspace
 	workspace *wire.Workspace
 	tools     []tool.Tool
 	executor  *call.Executor
@@ -26,7 +27,7 @@ type session struct {
 
 // open connects to the workspace and makes the named tools; nil means those of
 // the configuration, or the default set.
-func (a *app) open(ctx context.Context, names []string) (*session, error) {
+func (a *app) open(ctx context.Context, names []string) (*workplace, error) {
 	cfg, err := a.config()
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (a *app) open(ctx context.Context, names []string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSession(cfg, ws, names)
+	s, err := newWorkplace(cfg, described, ws, names)
 	if err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}
@@ -70,19 +71,19 @@ func (a *app) described(cfg *config.Config) (config.Workspace, error) {
 	return a.flags.sandbox.put(w)
 }
 
-func newSession(cfg *config.Config, ws *wire.Workspace, names []string) (*session, error) {
+func newWorkplace(cfg *config.Config, described config.Workspace, ws *wire.Workspace, names []string) (*workplace, error) {
 	list, err := tools.New(ws.Set, names, toolOptions(cfg))
 	if err != nil {
 		return nil, err
 	}
-	s := &session{id: rand.Text(), config: cfg, workspace: ws, tools: list}
+	s := &workplace{id: rand.Text(), config: cfg, described: described, workspace: ws, tools: list}
 	s.executor = call.New(call.Options{Tools: s.active, Scope: s.scope})
 	return s, nil
 }
 
-func (s *session) active() []tool.Tool { return s.tools }
+func (s *workplace) active() []tool.Tool { return s.tools }
 
-func (s *session) scope() tool.Scope {
+func (s *workplace) scope() tool.Scope {
 	return tool.Scope{
 		Dir: s.workspace.Set.Target.Dir, Root: s.workspace.Set.Target.Root, SessionID: s.id,
 		SessionEnv: map[string]string{"PI_SESSION_ID": s.id},
