@@ -127,6 +127,23 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
+func TestOpenSessionsAreNotRemoved(t *testing.T) {
+	l := create(t, options(t.TempDir()))
+	add(t, l, says("a"))
+	if err := store.Remove(l.Path()); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("removed while it is open: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Remove(l.Path()); err != nil {
+		t.Error(err)
+	}
+	if err := store.Remove(l.Path()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("removed twice: %v", err)
+	}
+}
+
 func TestReadingChangesNothing(t *testing.T) {
 	l := create(t, options(t.TempDir()))
 	add(t, l, says("a"))

@@ -139,6 +139,7 @@ func (a *app) command() *cobra.Command {
 	r.StringVar(&a.flags.timeout, "timeout", "", "end the run after that time, such as 10m")
 
 	root.AddCommand(a.toolCommand(), a.tryCommand(), a.doctorCommand(), a.gcCommand(), a.diffCommand(), a.applyCommand(), a.versionCommand())
+	root.AddCommand(a.sessionsCommand())
 	return root
 }
 

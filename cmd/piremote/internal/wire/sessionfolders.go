@@ -1,0 +1,27 @@
+package wire
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// SessionFolders are the folders where this account keeps sessions, one for each
+// workspace.
+func SessionFolders(env []string) ([]string, error) {
+	root := stateFolder(env, "sessions")
+	if root == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("the sessions can't be listed: %w", err)
+	}
+	var list []string
+	for _, e := range entries {
+		if e.IsDir() {
+			list = append(list, filepath.Join(root, e.Name()))
+		}
+	}
+	return list, nil
+}
