@@ -14,30 +14,36 @@ func JSON(e Entry) (json.RawMessage, error) {
 	if line := e.Meta().line; line != nil {
 		return line, nil
 	}
-	return encode(e, nil)
+	line, _, err := encode(e, nil)
+	return line, err
 }
 
-// encode writes the line of an entry, with its content redacted.
-func encode(e Entry, redact func([]byte) []byte) (json.RawMessage, error) {
+// encode writes the line of an entry, with its content redacted, and reports
+// whether that changed something.
+func encode(e Entry, redact func([]byte) []byte) (line json.RawMessage, redacted bool, err error) {
 	content, err := payload(e)
 	if err != nil {
-		return nil, fmt.Errorf("the entry of type %s can't be written as JSON: %w", e.Kind(), err)
+		return nil, false, fmt.Errorf("the entry of type %s can't be written as JSON: %w", e.Kind(), err)
 	}
 	if redact != nil {
-		content = redactStrings(content, redact)
+		clean := redactStrings(content, redact)
+		content, redacted = clean, !bytes.Equal(clean, content)
 	}
 	m := e.Meta()
 	parent := json.RawMessage("null")
 	if m.ParentID != "" {
 		parent = quote(m.ParentID)
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"type":%s,"id":%s,"parentId":%s,"timestamp":%s`, quote(e.Kind()), quote(m.ID), parent, quote(stamp(m.Time)))
+	line = make(json.RawMessage, 0, len(content)+160)
+	line = append(append(line, `{"type":`...), quote(e.Kind())...)
+	line = append(append(line, `,"id":`...), quote(m.ID)...)
+	line = append(append(line, `,"parentId":`...), parent...)
+	line = append(append(line, `,"timestamp":"`...), stamp(m.Time)...)
+	line = append(line, '"')
 	if len(content) > len("{}") {
-		b.WriteByte(',')
+		line = append(line, ',')
 	}
-	b.Write(content[1:])
-	return b.Bytes(), nil
+	return append(line, content[1:]...), redacted, nil
 }
 
 // payload is the JSON object of what an entry has beside its base.

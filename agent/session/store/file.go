@@ -84,7 +84,7 @@ func (f *file) write(h Header, line json.RawMessage, worthAFile bool) error {
 	case f.broken != nil:
 		return f.broken
 	case f.stored:
-		return f.put(append(append([]byte{}, line...), '\n'))
+		return f.put(append(line, '\n')) // line has room, or is copied
 	}
 	f.pending = append(f.pending, line)
 	if !worthAFile {

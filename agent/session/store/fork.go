@@ -82,7 +82,7 @@ func (l *Log) adopt(entries []Entry) error {
 		line := e.Meta().line
 		if line == nil {
 			var err error
-			if line, err = encode(e, l.options.Redact); err != nil {
+			if line, _, err = encode(e, l.options.Redact); err != nil {
 				return err
 			}
 			if e, err = decode(line); err != nil {

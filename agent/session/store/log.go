@@ -105,11 +105,11 @@ func (l *Log) append(e Entry) (Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := encode(e, l.options.Redact)
+	line, redacted, err := encode(e, l.options.Redact)
 	if err != nil {
 		return nil, err
 	}
-	if l.options.Redact != nil {
+	if redacted {
 		if e, err = decode(line); err != nil {
 			return nil, fmt.Errorf("the entry can't be read after its secrets were taken out: %w", err)
 		}

@@ -18,18 +18,24 @@ func redactStrings(value []byte, redact func([]byte) []byte) []byte {
 		out.Write(value[:start])
 		quoted := value[start:end]
 		value = value[end:]
-		var text string
-		if json.Unmarshal(quoted, &text) != nil {
-			out.Write(quoted)
-			continue
-		}
-		if clean := redact([]byte(text)); string(clean) != text {
-			quoted = quote(string(clean))
+		if text, ok := unquote(quoted); ok {
+			if clean := redact([]byte(text)); string(clean) != text {
+				quoted = quote(string(clean))
+			}
 		}
 		out.Write(quoted)
 	}
 	out.Write(value)
 	return out.Bytes()
+}
+
+// unquote is the text of a JSON string.
+func unquote(quoted []byte) (text string, ok bool) {
+	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), true
+	}
+	err := json.Unmarshal(quoted, &text)
+	return text, err == nil
 }
 
 // stringEnd is the index after the string that starts at a quotation mark.
