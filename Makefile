@@ -56,6 +56,7 @@ bench:
 	$(GO) test -run '^$$' -bench Flood -benchtime 1x -timeout 60m ./e2e
 	$(GO) test -run '^$$' -bench . -benchtime 100x -timeout 60m ./backends/local ./tools/textedit
 	$(GO) test -run '^$$' -bench . -benchtime 3x -timeout 60m ./backends/ssh ./backends/docker
+	$(GO) test -run '^$$' -bench Overhead -benchtime 100x -count 5 -timeout 60m ./agent
 
 fmt:
 	$(GO) tool -modfile=.ci/tools/go.mod golangci-lint fmt ./...

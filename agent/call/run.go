@@ -56,9 +56,15 @@ func (x *Executor) execute(ctx context.Context, p *Prepared, update tool.Update)
 	reservation := p.reservation
 	p.reservation = nil
 	go func() {
-		e := executed{err: fmt.Errorf("tool %s ended its goroutine and gave no result", p.request.Name)}
-		defer func() { done <- e }()
-		e.err = contain(fmt.Sprintf("tool %s", p.request.Name), func() (err error) {
+		var e executed
+		returned := false
+		defer func() {
+			if !returned {
+				e.err = fmt.Errorf("tool %s ended its goroutine and gave no result", p.request.Name)
+			}
+			done <- e
+		}()
+		e.err = contain("tool "+p.request.Name, func() (err error) {
 			if reservation != nil {
 				e.result, err = reservation.Execute(ctx, update)
 			} else {
@@ -66,6 +72,7 @@ func (x *Executor) execute(ctx context.Context, p *Prepared, update tool.Update)
 			}
 			return err
 		})
+		returned = true
 	}()
 	select {
 	case e := <-done:

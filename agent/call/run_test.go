@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,13 @@ func TestPanicIsContained(t *testing.T) {
 		panic("index out of range")
 	}}).Do(t.Context(), request(`{"path":"a"}`), nil)
 	if got := tool.TextOf(o.Result.Content); got != "tool write panicked: index out of range" || !o.IsError || !o.Executed {
+		t.Errorf("%q, %+v", got, o)
+	}
+	o = with(Options{}, fake{name: "write", run: func(context.Context, tool.Call, tool.Update) (tool.Result, error) {
+		runtime.Goexit()
+		return tool.Result{}, nil
+	}}).Do(t.Context(), request(`{"path":"a"}`), nil)
+	if got := tool.TextOf(o.Result.Content); got != "tool write ended its goroutine and gave no result" || !o.IsError || !o.Executed {
 		t.Errorf("%q, %+v", got, o)
 	}
 	o = with(Options{}, reserver{fake: fake{name: "write"}, broken: true}).Do(t.Context(), request(`{"path":"a"}`), nil)

@@ -64,6 +64,9 @@ func randomSchema(r *rand.Rand, depth int) string {
 	case 4:
 		add(`"enum":[1,"a",null,true]`)
 	case 5:
+		if r.IntN(4) == 0 {
+			add(`"not":{}`)
+		}
 	case 6, 7:
 		add(`"type":"object","properties":{"a":%s,"b":%s}`, sub(), sub())
 		add("%s", []string{`"required":["a"]`, `"additionalProperties":false`, `"additionalProperties":` + sub(), `"minProperties":1`}[r.IntN(4)])
@@ -170,6 +173,9 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%q: %v", s, err)
 			}
 			return
+		}
+		if slow, err := explained(json.RawMessage(s)); err != nil || !same(value, slow) {
+			t.Fatalf("%q is %v, by tokens %v, %v", s, value, slow, err)
 		}
 		out, err := encode(value)
 		if err != nil {

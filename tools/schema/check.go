@@ -3,7 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,27 +141,25 @@ func (c *checker) array(path string, s *jsonschema.Schema, items []any) any {
 }
 
 func (c *checker) number(path string, s *jsonschema.Schema, v json.Number) {
-	n, ok := rational(v)
+	n, ok := float(v)
 	if !ok {
 		c.fail(path, "Expected a number in range, got %s", v)
 		return
 	}
-	for _, bound := range []struct {
-		limit *float64
-		ok    func(order int) bool
-		text  string
-	}{
-		{s.Minimum, func(order int) bool { return order >= 0 }, "at least"},
-		{s.Maximum, func(order int) bool { return order <= 0 }, "at most"},
-		{s.ExclusiveMinimum, func(order int) bool { return order > 0 }, "more than"},
-		{s.ExclusiveMaximum, func(order int) bool { return order < 0 }, "less than"},
-	} {
-		if bound.limit == nil {
-			continue
-		}
-		if limit := new(big.Rat).SetFloat64(*bound.limit); limit != nil && !bound.ok(n.Cmp(limit)) {
-			c.fail(path, "Expected %s %s, got %s", bound.text, strconv.FormatFloat(*bound.limit, 'f', -1, 64), v)
-		}
+	fail := func(text string, limit float64) {
+		c.fail(path, "Expected %s %s, got %s", text, strconv.FormatFloat(limit, 'f', -1, 64), v)
+	}
+	if s.Minimum != nil && n < *s.Minimum {
+		fail("at least", *s.Minimum)
+	}
+	if s.Maximum != nil && n > *s.Maximum {
+		fail("at most", *s.Maximum)
+	}
+	if s.ExclusiveMinimum != nil && n <= *s.ExclusiveMinimum {
+		fail("more than", *s.ExclusiveMinimum)
+	}
+	if s.ExclusiveMaximum != nil && n >= *s.ExclusiveMaximum {
+		fail("less than", *s.ExclusiveMaximum)
 	}
 }
 

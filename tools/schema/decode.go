@@ -32,6 +32,14 @@ func decode(raw json.RawMessage) (any, error) {
 	if !utf8.Valid(raw) {
 		return nil, errors.New("the JSON is not valid UTF-8")
 	}
+	if json.Valid(raw) {
+		return (&parser{raw: raw}).value(0)
+	}
+	return explained(raw)
+}
+
+// explained reads a JSON value by tokens, which tells what is wrong with one.
+func explained(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	value, err := decodeValue(d, 0)
@@ -161,6 +169,18 @@ func encodeValue(b *bytes.Buffer, v any) error {
 }
 
 func encodeScalar(b *bytes.Buffer, v any) error {
+	switch v := v.(type) {
+	case json.Number:
+		b.WriteString(v.String())
+		return nil
+	case string:
+		if plainText(v) {
+			b.WriteByte('"')
+			b.WriteString(v)
+			b.WriteByte('"')
+			return nil
+		}
+	}
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
@@ -168,6 +188,16 @@ func encodeScalar(b *bytes.Buffer, v any) error {
 	}
 	b.Truncate(b.Len() - 1) // Encode ends in a line feed
 	return nil
+}
+
+// plainText reports whether s needs no escapes.
+func plainText(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; b < ' ' || b > '~' || b == '"' || b == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // plainValue is a decoded value in the form that encoding/json gives it.

@@ -72,6 +72,7 @@ func TestRules(t *testing.T) {
 		{`{"type":"integer","maximum":1000000}`, `1000001`, `p: Expected at most 1000000, got 1000001`},
 		{`{"type":"number","exclusiveMinimum":0}`, `0`, `p: Expected more than 0, got 0`},
 		{`{"type":"number","exclusiveMinimum":0}`, `"0.5"`, `0.5`},
+		{`{"type":"number","minimum":0.1,"maximum":0.1}`, `0.1`, `0.1`},
 		{`{"type":"number","exclusiveMaximum":2.5}`, `2.5`, `p: Expected less than 2.5, got 2.5`},
 		{`{"type":"string","minLength":1}`, `""`, `p: Expected at least 1 characters, got 0`},
 		{`{"type":"string","maxLength":2}`, `"äöü"`, `p: Expected at most 2 characters, got 3`},

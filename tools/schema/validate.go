@@ -12,7 +12,7 @@ import (
 // Validator checks arguments against one schema. It is safe for concurrent use.
 type Validator struct {
 	index    *index
-	resolved *jsonschema.Resolved
+	resolved *jsonschema.Resolved // nil where checker alone is the judge
 }
 
 // Compile prepares a schema of draft 2020-12 or 7; one of another draft is read
@@ -37,6 +37,9 @@ func Compile(parameters json.RawMessage) (*Validator, error) {
 	resolved, err := s.Resolve(nil)
 	if err != nil {
 		return nil, fmt.Errorf("parameter schema: %w", err)
+	}
+	if judged(s) {
+		resolved = nil
 	}
 	return &Validator{index: index, resolved: resolved}, nil
 }
@@ -68,11 +71,13 @@ func (v *Validator) Validate(toolName string, args json.RawMessage) (json.RawMes
 	if len(c.violations) > 0 {
 		return fail(c.violations...)
 	}
-	if err := v.resolved.Validate(plainValue(value)); err != nil {
-		if len(c.doubts) > 0 {
-			return fail(c.doubts...)
+	if v.resolved != nil {
+		if err := v.resolved.Validate(plainValue(value)); err != nil {
+			if len(c.doubts) > 0 {
+				return fail(c.doubts...)
+			}
+			return fail(Violation{Message: cause(err)})
 		}
-		return fail(Violation{Message: cause(err)})
 	}
 	out, err := encode(value)
 	if err != nil {
