@@ -3,6 +3,7 @@ package fantasyllm
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"charm.land/catwalk/pkg/catwalk"
 	"charm.land/catwalk/pkg/embedded"
@@ -29,7 +30,7 @@ type Model struct {
 // Models lists the models of the catalogue that Open can ask, ordered as there.
 func Models() []Model {
 	var list []Model
-	for _, p := range embedded.GetAll() {
+	for _, p := range all() {
 		if kind, _ := endpoint(p); kind == "" {
 			continue
 		}
@@ -74,12 +75,14 @@ func KeyVariable(provider string) string {
 	return name
 }
 
-// entry is a provider of the catalogue, or the zero Provider. It decodes the whole
-// catalogue.
+// all is the catalogue. It is decoded once, when somebody asks for it: that takes
+// as long as a short answer.
+var all = sync.OnceValue(embedded.GetAll)
+
+// entry is a provider of the catalogue, or the zero Provider.
 func entry(name string) catwalk.Provider {
-	all := embedded.GetAll()
-	if i := slices.IndexFunc(all, func(p catwalk.Provider) bool { return string(p.ID) == name }); i >= 0 {
-		return all[i]
+	if i := slices.IndexFunc(all(), func(p catwalk.Provider) bool { return string(p.ID) == name }); i >= 0 {
+		return all()[i]
 	}
 	return catwalk.Provider{}
 }

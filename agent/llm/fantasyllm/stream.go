@@ -16,7 +16,7 @@ import (
 var errIdle = errors.New("nothing came for too long")
 
 // Stream asks the model.
-func (p *provider) Stream(ctx context.Context, req llm.Request, emit func(llm.StreamEvent)) (*llm.Assistant, error) {
+func (p *provider) Stream(ctx context.Context, req llm.Request, emit func(llm.StreamEvent)) (m *llm.Assistant, err error) {
 	c, err := p.call(req)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.ErrInvalid, Message: err.Error(), Err: err}
@@ -35,7 +35,22 @@ func (p *provider) Stream(ctx context.Context, req llm.Request, emit func(llm.St
 	if err != nil {
 		return nil, p.failure(ctx, inner, x, err)
 	}
-	a := newAnswer(p, x, emit)
+	telling := false
+	a := newAnswer(p, x, func(e llm.StreamEvent) {
+		telling = true
+		emit(e)
+		telling = false
+	})
+	defer func() {
+		if telling {
+			return // the listener panics; that is its own affair
+		}
+		// A library does at events of another shape than it expects.
+		if r := recover(); r != nil {
+			m = a.Message()
+			err = &llm.Error{Kind: llm.ErrServer, Message: p.clean(fmt.Sprintf("the stream holds an event of an unknown shape (%v)", r))}
+		}
+	}()
 	for part := range parts {
 		// What the listener takes is not the provider's silence.
 		idle.Stop()
@@ -50,7 +65,7 @@ func (p *provider) Stream(ctx context.Context, req llm.Request, emit func(llm.St
 		x.beats.Store(false)
 		idle.Reset(p.options.IdleTimeout)
 	}
-	m := a.Message()
+	m = a.Message()
 	if err != nil || inner.Err() != nil || x.err != nil || x.said != (saying{}) {
 		return m, p.failure(ctx, inner, x, err)
 	}

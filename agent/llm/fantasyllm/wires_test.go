@@ -250,6 +250,18 @@ type inMemory func(*http.Request) *http.Response
 
 func (f inMemory) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
 
+// streaming is an answer with a body.
+func streaming(r *http.Request, body io.Reader) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Request: r, Body: io.NopCloser(body),
+	}
+}
+
+// repeated never ends.
+type repeated string
+
+func (s repeated) Read(p []byte) (int, error) { return copy(p, strings.Repeat(string(s), len(p))), nil }
+
 // breaking is a body that breaks where it ends.
 type breaking struct {
 	io.Reader
@@ -279,11 +291,7 @@ func TestPROV04CutAtEachByte(t *testing.T) {
 		var body io.Reader
 		o := w.options
 		o.BaseURL = "http://provider.test"
-		o.HTTPClient = &http.Client{Transport: inMemory(func(r *http.Request) *http.Response {
-			return &http.Response{
-				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Request: r, Body: io.NopCloser(body),
-			}
-		})}
+		o.HTTPClient = &http.Client{Transport: inMemory(func(r *http.Request) *http.Response { return streaming(r, body) })}
 		p, err := Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -298,6 +306,9 @@ func TestPROV04CutAtEachByte(t *testing.T) {
 		}
 		for n := range end + 1 {
 			for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF} {
+				if !errors.Is(broken, io.EOF) && n%7 != 0 && n < end-20 {
+					continue
+				}
 				m, err := answer(breaking{strings.NewReader(stream[:n]), broken})
 				if e := failed(t, m, err); e.Kind != llm.ErrTruncated || !strings.HasPrefix(whole.Text(), m.Text()) {
 					t.Fatalf("cut at %d of %d, %v: %q, %v", n, len(stream), broken, m.Text(), err)
@@ -315,7 +326,7 @@ func TestPROV06EveryWire(t *testing.T) {
 		if !strings.Contains(stream, `"`+word+`"`) {
 			word = "lo"
 		}
-		for _, size := range []int{100, 2 << 20} {
+		for _, size := range []int{100, 5 << 18} {
 			long := strings.Repeat("é𝄞€", size/9)
 			quoted := strings.Replace(stream, `"`+word+`"`, `"`+long+`"`, 1)
 			m, _, err := ask(t, open(t, serve(t, func(rw http.ResponseWriter, _ *http.Request) {
@@ -333,11 +344,14 @@ func TestPROV06EveryWire(t *testing.T) {
 				t.Errorf("%d bytes: %d came, %v", len(long), len(m.Text()), err)
 			}
 		}
-		m, _, err := ask(t, open(t, serve(t, sse("data: "+strings.Repeat("x", maxLine+1))), w.options), llm.Request{})
-		if e := failed(t, m, err); e.Retryable() || !strings.Contains(e.Message, "32 MB") {
-			t.Errorf("%v", err)
-		}
 	})
+	// Over the cap it is an error, not an end; Google's library alone would take it.
+	endless := io.MultiReader(strings.NewReader("data: "), repeated("x"))
+	s := &server{url: "http://provider.test", client: &http.Client{Transport: inMemory(func(r *http.Request) *http.Response { return streaming(r, endless) })}}
+	m, _, err := ask(t, open(t, s, Options{Type: Google}), llm.Request{})
+	if e := failed(t, m, err); e.Retryable() || !strings.Contains(e.Message, "32 MB") {
+		t.Errorf("%v", err)
+	}
 }
 
 // Kinds of events that nobody knows yet, comments and pings are passed over.
@@ -415,7 +429,7 @@ func encode(v any) string {
 	return string(data)
 }
 
-func TestStatuses(t *testing.T) {
+func TestPROV05Statuses(t *testing.T) {
 	date := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	onEveryWire(t, func(t *testing.T, w wire) {
 		s := serve(t, nil)
