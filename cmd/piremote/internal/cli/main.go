@@ -140,6 +140,7 @@ func (a *app) command() *cobra.Command {
 
 	root.AddCommand(a.toolCommand(), a.tryCommand(), a.doctorCommand(), a.gcCommand(), a.diffCommand(), a.applyCommand(), a.versionCommand())
 	root.AddCommand(a.sessionsCommand())
+	root.AddCommand(a.toolCommand(), a.tryCommand(), a.doctorCommand(), a.gcCommand(), a.diffCommand(), a.applyCommand(), a.modelsCommand(), a.versionCommand())
 	return root
 }
 

@@ -14,19 +14,28 @@ import (
 // modelOf opens a model of a provider that is configured or well known.
 func modelOf(ctx context.Context, cfg *config.Config, name, id string, getenv func(string) string) (Model, error) {
 	id, thinking := thinkingLevel(id)
-	o := fantasyllm.Options{Provider: name, Model: id}
-	keyName := or(fantasyllm.KeyVariable(name), strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_API_KEY")
+	o, variable, needed := provider(cfg, name)
+	o.Model = id
+	if o.APIKey = getenv(variable); o.APIKey == "" && needed {
+		return Model{}, fmt.Errorf("model %s/%s needs a key: set %s", name, id, variable)
+	}
+	p, err := fantasyllm.Open(ctx, o)
+	return Model{Provider: p, Thinking: thinking}, err
+}
+
+// provider is how a provider is asked and the variable that holds its key. One that
+// is configured with an address of its own and no variable, such as a server on this
+// machine, needs no key.
+func provider(cfg *config.Config, name string) (o fantasyllm.Options, variable string, needed bool) {
+	o = fantasyllm.Options{Provider: name}
+	variable, needed = or(fantasyllm.KeyVariable(name), strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_API_KEY"), true
 	for _, p := range cfg.Providers {
 		if p.Name == name {
 			o.Type, o.BaseURL = fantasyllm.Type(p.Type), p.BaseURL
-			keyName = or(p.APIKeyEnv, keyName)
+			variable, needed = or(p.APIKeyEnv, variable), p.APIKeyEnv != "" || p.BaseURL == ""
 		}
 	}
-	if o.APIKey = getenv(keyName); o.APIKey == "" {
-		return Model{}, fmt.Errorf("model %s/%s needs a key: set %s", name, id, keyName)
-	}
-	provider, err := fantasyllm.Open(ctx, o)
-	return Model{Provider: provider, Thinking: thinking}, err
+	return o, variable, needed
 }
 
 // thinkingLevel takes the level off the end of a model's id. What follows the last

@@ -33,3 +33,44 @@ func TestModelKey(t *testing.T) {
 		}
 	}
 }
+
+// A server of the user's own needs no key, unless the user names one.
+func TestModelWithoutKey(t *testing.T) {
+	none := func(string) string { return "" }
+	cfg := &config.Config{Providers: []config.Provider{
+		{Name: "local", Type: "openai-compatible", BaseURL: "http://127.0.0.1:11434/v1"},
+		{Name: "team", Type: "openai-compatible", BaseURL: "http://127.0.0.1:11434/v1", APIKeyEnv: "TEAM_KEY"},
+	}}
+	cfg.Model = "local/llama3:8b"
+	if m, err := OpenModel(t.Context(), cfg, none); err != nil || m.Provider == nil {
+		t.Error(err)
+	}
+	cfg.Model = "team/m"
+	if _, err := OpenModel(t.Context(), cfg, none); err == nil || !strings.Contains(err.Error(), "TEAM_KEY") {
+		t.Error(err)
+	}
+}
+
+func TestModelProviders(t *testing.T) {
+	getenv := func(name string) string { return map[string]string{"GEMINI_API_KEY": "secret"}[name] }
+	cfg := &config.Config{Providers: []config.Provider{
+		{Name: "local", Type: "openai-compatible", BaseURL: "http://127.0.0.1:1/v1"}, {Name: "anthropic", BaseURL: "https://proxy.example", APIKeyEnv: "PROXY_KEY"},
+	}}
+	list, err := ModelProviders(cfg, getenv)
+	if err != nil || len(list) < 20 {
+		t.Fatalf("%d providers, %v", len(list), err)
+	}
+	byName := map[string]ModelProvider{}
+	for _, p := range list {
+		byName[p.Name] = p
+	}
+	if p := byName["gemini"]; !p.HasKey || !p.KeyNeeded || p.KeyVariable != "GEMINI_API_KEY" || len(p.Models) == 0 || p.Models[0].ContextWindow == 0 {
+		t.Errorf("%+v", p)
+	}
+	if p := byName["anthropic"]; p.HasKey || p.KeyVariable != "PROXY_KEY" || p.BaseURL != "https://proxy.example" || len(p.Models) == 0 {
+		t.Errorf("%+v", p)
+	}
+	if p := list[len(list)-1]; p.Name != "local" || p.KeyNeeded || len(p.Models) != 0 {
+		t.Errorf("%+v", p)
+	}
+}

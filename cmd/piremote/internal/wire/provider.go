@@ -19,6 +19,27 @@ type Model struct {
 	Thinking string // the level that the model's name asks for; empty leaves it to the provider
 }
 
+// ModelProvider is a provider and what is known of its models.
+type ModelProvider struct {
+	Name        string
+	Type        string // as configured; empty: as the catalogue knows it
+	BaseURL     string // as configured; empty: its own
+	KeyVariable string
+	KeyNeeded   bool
+	HasKey      bool
+	Models      []ModelEntry // of the catalogue; none for a provider that it does not know
+}
+
+// ModelEntry is what the catalogue knows of a model.
+type ModelEntry struct {
+	ID                       string
+	ContextWindow, MaxOutput int64 // tokens; 0 if it is not known
+	Vision, Reasoning        bool
+	ThinkingLevels           []string // none: a budget of tokens, if it reasons
+	// US dollars for a million tokens.
+	CostIn, CostOut, CostCacheRead, CostCacheWrite float64
+}
+
 // OpenModel opens the configured model: "scripted:FILE" reads answers from a file,
 // "provider/id[:thinking]" asks a model.
 func OpenModel(ctx context.Context, cfg *config.Config, getenv func(string) string) (Model, error) {
