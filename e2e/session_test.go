@@ -107,6 +107,29 @@ func TestSessionsAreGoneOnWith(t *testing.T) {
 	}
 }
 
+// What a session has read is still known when it is gone on with: what somebody else
+// changed meanwhile is not overwritten.
+func TestMUTQ05AResumedSessionOverwritesNothing(t *testing.T) {
+	p := newPlace(t)
+	write := "- toolCalls: [{id: two, name: write, arguments: {path: a.txt, content: mine}}]\n- text: done\n"
+	if r := p.ask("- toolCalls: [{id: one, name: read, arguments: {path: a.txt}}]\n- text: read\n", "read it"); r.code != 0 {
+		t.Fatal(r)
+	}
+	p.write("a.txt", "somebody else's\n")
+	p.ask(write, "--continue", "write it")
+	if got := content(t, filepath.Join(p.workspace, "a.txt")); got != "somebody else's\n" {
+		t.Errorf("a.txt holds %q", got)
+	}
+	for _, file := range p.sessions() {
+		if !strings.Contains(content(t, file), "Cannot write a.txt: it has changed since you last saw it") {
+			t.Errorf("nothing says why: %s", content(t, file))
+		}
+	}
+	if r := p.ask(write, "write it"); r.code != 0 || content(t, filepath.Join(p.workspace, "a.txt")) != "mine" {
+		t.Errorf("a new session, which has read nothing: %+v", r)
+	}
+}
+
 func TestKeysAreNotKept(t *testing.T) {
 	p := newPlace(t)
 	r := run(t, append(p.env(), "OPENAI_API_KEY=sk-very-secret-1"), "-w", p.workspace, "-p", "--model", p.script("- text: never sk-very-secret-1\n"), "it is sk-very-secret-1")

@@ -91,8 +91,11 @@ func overwrite(m, by llm.Message) error {
 }
 
 // toolOutcome keeps how a call ended as soon as that is final, before its message
-// is due (hazard LOOP-03).
+// is due (hazard LOOP-03), and what it has seen of files.
 func (s *Session) toolOutcome(_ context.Context, result *llm.ToolResult) error {
+	if err := s.keepFiles(); err != nil {
+		return err
+	}
 	e, err := store.Outcome(result)
 	if err != nil {
 		return err

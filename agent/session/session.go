@@ -47,6 +47,8 @@ type Options struct {
 	// Log is the session to go on with; nil begins a new one, with Name.
 	Log  *store.Log
 	Name string
+	// Files is what the tools remember of files; nil if it need not outlive the process.
+	Files FileMemory
 	// Store says where new sessions are kept; without a Dir they are in memory.
 	Store store.Options
 	// Now is the clock of timestamps; nil means time.Now.
@@ -190,6 +192,7 @@ func (s *Session) open() (err error) {
 			return err
 		}
 	}
+	s.recallFiles(s.log)
 	return s.load(s.log)
 }
 

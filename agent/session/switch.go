@@ -159,6 +159,7 @@ func (s *Session) replace(ctx context.Context, reason string, next func() (*stor
 	if err != nil {
 		return false, errors.Join(err, log.Close())
 	}
+	s.recallFiles(log)
 	OnSessionShutdown.tell(ctx, s.hooks, Shutdown{reason})
 	s.ClearQueue()
 	s.mu.Lock()

@@ -6,10 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/piremote/piremote/agent/llm/scripted"
 	"github.com/piremote/piremote/backends/backendtest/servers"
 	"github.com/piremote/piremote/backends/ssh"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const session = `
 turns:

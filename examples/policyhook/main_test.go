@@ -8,8 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/piremote/piremote/agent/call"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // What a policy that looks at the text lets through.
 func TestLOOP08CommandsAreParsed(t *testing.T) {

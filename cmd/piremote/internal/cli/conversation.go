@@ -69,7 +69,7 @@ func (a *app) newSession(w *workplace, model wire.Model, o session.Options) (*se
 	o.Model = session.Model{Provider: model.Provider, Info: wire.Describe(w.config.Model)}
 	o.Thinking, o.System = model.Thinking, systemPrompt(w.workspace.Set.Target, w.tools)
 	o.Models = func() []session.ModelInfo { return wire.Available(w.config, a.getenv) }
-	o.Tools, o.Scope, o.Bash = w.tools, w.scope(), w.shell
+	o.Tools, o.Files, o.Scope, o.Bash = w.tools, w.files, w.scope(), w.shell
 	o.Limits = agent.Limits{
 		Turns: limits.Turns, ToolCalls: limits.ToolCalls, Cost: limits.Cost, Time: limits.Time, Repeats: limits.Repeats,
 	}

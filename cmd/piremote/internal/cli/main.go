@@ -138,9 +138,8 @@ func (a *app) command() *cobra.Command {
 	r.Float64Var(&a.flags.maxCost, "max-cost", 0, "end the run at that cost in US dollars")
 	r.StringVar(&a.flags.timeout, "timeout", "", "end the run after that time, such as 10m")
 
-	root.AddCommand(a.toolCommand(), a.tryCommand(), a.doctorCommand(), a.gcCommand(), a.diffCommand(), a.applyCommand(), a.versionCommand())
-	root.AddCommand(a.sessionsCommand())
-	root.AddCommand(a.toolCommand(), a.tryCommand(), a.doctorCommand(), a.gcCommand(), a.diffCommand(), a.applyCommand(), a.modelsCommand(), a.versionCommand())
+	root.AddCommand(a.toolCommand(), a.tryCommand(), a.doctorCommand(), a.gcCommand(), a.diffCommand(), a.applyCommand())
+	root.AddCommand(a.sessionsCommand(), a.modelsCommand(), a.versionCommand())
 	return root
 }
 

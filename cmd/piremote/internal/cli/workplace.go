@@ -22,6 +22,7 @@ type workplace struct {
 	described config.Workspace
 	workspace *wire.Workspace
 	tools     []tool.Tool
+	files     *tools.Memory // that were seen
 	executor  *call.Executor
 }
 
@@ -72,11 +73,13 @@ func (a *app) described(cfg *config.Config) (config.Workspace, error) {
 }
 
 func newWorkplace(cfg *config.Config, described config.Workspace, ws *wire.Workspace, names []string) (*workplace, error) {
-	list, err := tools.New(ws.Set, names, toolOptions(cfg))
+	o := toolOptions(cfg)
+	o.Memory = tools.NewMemory()
+	list, err := tools.New(ws.Set, names, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &workplace{id: rand.Text(), config: cfg, described: described, workspace: ws, tools: list}
+	s := &workplace{id: rand.Text(), config: cfg, described: described, workspace: ws, tools: list, files: o.Memory}
 	s.executor = call.New(call.Options{Tools: s.active, Scope: s.scope})
 	return s, nil
 }
