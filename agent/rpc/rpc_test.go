@@ -51,7 +51,7 @@ func start(t *testing.T, script string, change func(*session.Options)) *client {
 			code := 0
 			return session.BashResult{Output: "out of " + command, ExitCode: &code}, nil
 		},
-		Compaction: session.CompactionOptions{KeepRecent: 1},
+		Compaction: session.CompactionOptions{KeepRecent: 2},
 	}
 	if change != nil {
 		change(&o)

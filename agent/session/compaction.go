@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/piremote/piremote/agent/llm"
+	"github.com/piremote/piremote/agent/session/compact"
 	"github.com/piremote/piremote/agent/session/store"
 	"github.com/piremote/piremote/tools/tool"
 )
@@ -14,9 +16,11 @@ import (
 // CompactionOptions says when and how much is compacted.
 type CompactionOptions struct {
 	Off bool // never by itself
-	// Reserve are the tokens of the model's window that are kept free; 0 means 16384.
+	// Reserve are the tokens of the model's window that are kept free; 0 means
+	// compact.Reserve.
 	Reserve int64
-	// KeepRecent are about the tokens at the end that stay as they are; 0 means 20000.
+	// KeepRecent are about the tokens at the end that stay as they are; 0 means
+	// compact.KeepRecent.
 	KeepRecent int64
 }
 
@@ -40,9 +44,6 @@ type CompactionResult struct {
 	Details              json.RawMessage `json:"details,omitempty"`
 }
 
-// errShort is returned where compaction would take nothing out.
-var errShort = errors.New("there is nothing to compact: the conversation is short")
-
 // errCompactionCancelled is the error of a compaction that a hook stopped.
 var errCompactionCancelled = errors.New("a hook has cancelled the compaction")
 
@@ -54,30 +55,30 @@ func (s *Session) Compact(ctx context.Context, instructions string) (CompactionR
 	}
 	defer s.release()
 	s.emit(CompactionStart{Manual})
-	cut, err := s.cut()
+	plan, err := s.compaction()
 	if err != nil {
 		s.compactionFailed(CompactionEnd{Reason: Manual, ErrorMessage: err.Error()}, false)
 		return CompactionResult{}, err
 	}
-	return s.compact(Manual, cut, instructions, false) //nolint:contextcheck // Abort ends it, as it ends every compaction
+	return s.compact(Manual, plan, instructions, false) //nolint:contextcheck // Abort ends it, as it ends every compaction
 }
 
 // compactItself compacts within a run, and reports whether it did. Where nothing
 // can be taken out it says nothing.
 func (s *Session) compactItself(reason CompactionReason, willRetry bool) bool {
-	cut, err := s.cut()
+	plan, err := s.compaction()
 	if err != nil {
 		return false
 	}
 	s.emit(CompactionStart{reason})
-	_, err = s.compact(reason, cut, "", willRetry)
+	_, err = s.compact(reason, plan, "", willRetry)
 	return err == nil
 }
 
 // compact makes the summary, puts it into the log and gives the agent what is
 // left. compaction_start was told; the end is told here in every case, then the
 // hooks are.
-func (s *Session) compact(reason CompactionReason, cut cut, instructions string, willRetry bool) (CompactionResult, error) {
+func (s *Session) compact(reason CompactionReason, plan compact.Plan, instructions string, willRetry bool) (CompactionResult, error) {
 	s.mu.Lock()
 	s.compacting = true
 	s.mu.Unlock()
@@ -88,8 +89,9 @@ func (s *Session) compact(reason CompactionReason, cut cut, instructions string,
 	}()
 	ctx, cancel := s.interruptible()
 	defer cancel()
-	before, fromHook, usage, err := s.summary(ctx, BeforeCompact{
-		Reason: reason, Messages: cut.replaced, FirstKeptEntryID: cut.firstKept, TokensBefore: cut.tokens, Instructions: instructions,
+	before, fromHook, usage, err := s.summary(ctx, plan, BeforeCompact{
+		Reason: reason, Messages: slices.Concat(plan.History, plan.Prefix), FirstKeptEntryID: plan.FirstKeptID,
+		TokensBefore: plan.Tokens, Instructions: instructions,
 	})
 	if err != nil {
 		end := CompactionEnd{Reason: reason, Aborted: ctx.Err() != nil || errors.Is(err, errCompactionCancelled)}
@@ -119,7 +121,7 @@ func (s *Session) compact(reason CompactionReason, cut cut, instructions string,
 }
 
 // summary asks the hooks, and unless one has given it the model, for the summary.
-func (s *Session) summary(ctx context.Context, b BeforeCompact) (_ BeforeCompact, fromHook bool, usage *tool.Usage, err error) {
+func (s *Session) summary(ctx context.Context, plan compact.Plan, b BeforeCompact) (_ BeforeCompact, fromHook bool, usage *tool.Usage, err error) {
 	if b, err = OnBeforeCompact.ask(ctx, s.hooks, b); err != nil {
 		return b, false, nil, err
 	}
@@ -129,12 +131,16 @@ func (s *Session) summary(ctx context.Context, b BeforeCompact) (_ BeforeCompact
 	case b.Summary != "":
 		return b, true, nil, nil
 	}
-	answer, err := s.summarize(ctx, b.Reason, b.Messages, b.Instructions)
+	history, err := s.summarize(ctx, b.Reason, plan.HistoryPrompt(b.Instructions))
 	if err != nil {
 		return b, false, nil, err
 	}
-	b.Summary = answer.Text()
-	return b, false, &answer.Usage, nil
+	prefix, err := s.summarize(ctx, b.Reason, plan.PrefixPrompt(b.Instructions))
+	if err != nil {
+		return b, false, nil, err
+	}
+	b.Summary, b.Details = plan.Summary(history.Text(), prefix.Text()), plan.Files.Details()
+	return b, false, sum(&history.Usage, &prefix.Usage), nil
 }
 
 // compactionFailed tells the end of a compaction that failed, then its hooks.
@@ -155,7 +161,7 @@ func (s *Session) nearlyFull() bool {
 	s.mu.Lock()
 	window, on, log := s.model.Info.ContextWindow, s.autoCompact && !s.aborting, s.log
 	s.mu.Unlock()
-	return on && window > 0 && contextTokens(log) > window-orElse(s.options.Compaction.Reserve, 16384)
+	return on && window > 0 && contextTokens(log) > window-orElse(s.options.Compaction.Reserve, compact.Reserve)
 }
 
 func orElse(n, otherwise int64) int64 {
@@ -165,46 +171,30 @@ func orElse(n, otherwise int64) int64 {
 	return otherwise
 }
 
-// cut is where a conversation is cut.
-type cut struct {
-	replaced  []llm.Message // by the summary
-	firstKept string        // entry id
-	tokens    int64         // of the context before
-}
-
-// cut says what a compaction would replace. It never parts a call from its result.
-func (s *Session) cut() (cut, error) {
+// compaction plans the compaction of the present context.
+func (s *Session) compaction() (compact.Plan, error) {
 	log := s.Log()
 	c, err := log.Context(log.Leaf())
 	if err != nil {
-		return cut{}, err
+		return compact.Plan{}, err
 	}
-	keep := orElse(s.options.Compaction.KeepRecent, 20000)
-	first, kept := -1, int64(0)
-	for i := len(c.Items) - 1; i > 0; i-- {
-		m := llm.ToModel(c.Items[i].Record)
-		if m == nil {
-			continue
-		}
-		kept += estimate([]llm.Message{m})
-		if _, result := m.(*llm.ToolResult); result {
-			continue
-		}
-		if first = i; kept >= keep {
-			break
-		}
+	return compact.Make(log.Branch(log.Leaf()), c.Items, orElse(s.options.Compaction.KeepRecent, compact.KeepRecent))
+}
+
+// contextTokens is about how many tokens the context takes.
+func contextTokens(log *store.Log) int64 {
+	c, err := log.Context(log.Leaf())
+	if err != nil {
+		return 0
 	}
-	if first <= 0 || kept < keep {
-		return cut{}, errShort
+	return compact.Tokens(log.Branch(log.Leaf()), c.Items)
+}
+
+// estimate is about how many tokens messages take.
+func estimate(messages []llm.Message) int64 {
+	tokens := int64(0)
+	for _, m := range messages {
+		tokens += compact.Estimate(m)
 	}
-	k := cut{firstKept: c.Items[first].Entry.Meta().ID, tokens: contextTokens(log)}
-	for _, i := range c.Items[:first] {
-		if m := llm.ToModel(i.Record); m != nil {
-			k.replaced = append(k.replaced, m)
-		}
-	}
-	if len(k.replaced) == 0 {
-		return cut{}, errShort
-	}
-	return k, nil
+	return tokens
 }

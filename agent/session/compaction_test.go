@@ -8,6 +8,7 @@ import (
 	"github.com/piremote/piremote/agent"
 	"github.com/piremote/piremote/agent/llm"
 	"github.com/piremote/piremote/agent/session"
+	"github.com/piremote/piremote/agent/session/compact"
 )
 
 // compactions keeps of events those of compactions and runs.
@@ -28,7 +29,7 @@ func TestCompactByHand(t *testing.T) {
 		session.OnCompact.On(hooks, func(context.Context, session.Compacted) error { done++; return nil })
 		x := open(t, session.Options{
 			Model: model(t, "turns:\n- text: one\n- text: two\n- error: {status: 503}\n- text: the gist\n- text: three\n"), Hooks: hooks,
-			Compaction: session.CompactionOptions{KeepRecent: 1},
+			Compaction: session.CompactionOptions{KeepRecent: 3},
 		})
 		x.say(t, "first "+strings.Repeat("long ", 100))
 		x.say(t, "second")
@@ -40,7 +41,7 @@ func TestCompactByHand(t *testing.T) {
 		if r.Summary != "the gist" || r.EstimatedTokensAfter >= r.TokensBefore || done != 1 {
 			t.Errorf("%+v, told %d times", r, done)
 		}
-		if x.roles() != "summary:the gist assistant:stop" {
+		if x.roles() != "summary:the gist user:second assistant:stop" {
 			t.Errorf("the conversation is %s", x.roles())
 		}
 		same(t, "events", x.told(), []string{
@@ -48,7 +49,7 @@ func TestCompactByHand(t *testing.T) {
 			"summarization_retry_finished", `compaction_end willRetry=false aborted=false reason="manual"`,
 		})
 		x.say(t, "third")
-		if x.roles() != "summary:the gist assistant:stop user:third assistant:stop" {
+		if x.roles() != "summary:the gist user:second assistant:stop user:third assistant:stop" {
 			t.Errorf("the conversation is %s", x.roles())
 		}
 	})
@@ -61,7 +62,7 @@ func TestCompactionThatFailsTellsItsHooksLast(t *testing.T) {
 		abort              bool
 		want               session.CompactFailed
 	}{
-		{name: "short", script: "turns:\n- text: a\n", want: session.CompactFailed{Reason: session.Manual, ErrorMessage: "there is nothing to compact: the conversation is short"}},
+		{name: "short", script: "turns:\n- text: a\n", want: session.CompactFailed{Reason: session.Manual, ErrorMessage: compact.ErrShort.Error()}},
 		{name: "provider", script: "turns:\n- text: a\n- text: b\n- error: {status: 400, message: no}\n", want: session.CompactFailed{Reason: session.Manual, ErrorMessage: "invalid request (HTTP 400): no"}},
 		{name: "hook", script: "turns:\n- text: a\n- text: b\n", hook: func(b *session.BeforeCompact) { b.Cancel = true }, want: session.CompactFailed{Reason: session.Manual, Aborted: true}},
 		{name: "aborted", script: "turns:\n- text: a\n- text: b\n- text: c\n  delay: 1h\n", abort: true, want: session.CompactFailed{Reason: session.Manual, Aborted: true}},
@@ -78,7 +79,7 @@ func TestCompactionThatFailsTellsItsHooksLast(t *testing.T) {
 				if c.hook != nil {
 					session.OnBeforeCompact.On(hooks, func(_ context.Context, b *session.BeforeCompact) error { c.hook(b); return nil })
 				}
-				x := open(t, session.Options{Model: model(t, c.script), Hooks: hooks, Compaction: session.CompactionOptions{KeepRecent: 1}})
+				x := open(t, session.Options{Model: model(t, c.script), Hooks: hooks, Compaction: session.CompactionOptions{KeepRecent: 2}})
 				if c.name != "short" {
 					x.say(t, "one")
 					x.say(t, "two")
@@ -155,7 +156,7 @@ func TestCompactionByThreshold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		x := open(t, session.Options{
 			Model:      model(t, "turns:\n- text: a\n- text: b\n  usage: {input: 90000, output: 1}\n- text: gist\n- text: c\n"),
-			Compaction: session.CompactionOptions{KeepRecent: 1},
+			Compaction: session.CompactionOptions{KeepRecent: 2},
 		})
 		x.say(t, "one")
 		x.told()
@@ -164,12 +165,12 @@ func TestCompactionByThreshold(t *testing.T) {
 			"agent_start", `agent_end willRetry=false reason="done"`, `compaction_start reason="threshold"`,
 			`compaction_end willRetry=false aborted=false reason="threshold"`, "agent_settled aborted=false",
 		})
-		if x.roles() != "summary:gist assistant:stop" {
+		if x.roles() != "summary:gist user:two assistant:stop" {
 			t.Errorf("the conversation is %s", x.roles())
 		}
 		// What the last answer was counted with is gone: it does not compact again.
 		x.say(t, "three")
-		if x.roles() != "summary:gist assistant:stop user:three assistant:stop" {
+		if x.roles() != "summary:gist user:two assistant:stop user:three assistant:stop" {
 			t.Errorf("the conversation is %s", x.roles())
 		}
 	})
@@ -184,10 +185,10 @@ func TestHookGivesTheSummary(t *testing.T) {
 			b.Summary, b.Details = "by hand", []byte(`{"a":1}`)
 			return nil
 		})
-		x := open(t, session.Options{Model: model(t, "turns:\n- text: a\n- text: b\n"), Hooks: hooks, Compaction: session.CompactionOptions{KeepRecent: 1}})
+		x := open(t, session.Options{Model: model(t, "turns:\n- text: a\n- text: b\n"), Hooks: hooks, Compaction: session.CompactionOptions{KeepRecent: 2}})
 		x.say(t, "one")
 		x.say(t, "two")
-		if r, err := x.Compact(t.Context(), ""); err != nil || r.Summary != "by hand" || r.Usage != nil || replaced != 3 {
+		if r, err := x.Compact(t.Context(), ""); err != nil || r.Summary != "by hand" || r.Usage != nil || replaced != 2 {
 			t.Errorf("%+v, %v, %d replaced", r, err, replaced)
 		}
 	})
@@ -205,7 +206,6 @@ func TestCompactionKeepsCallsWithTheirResults(t *testing.T) {
 		if _, err := x.Compact(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
-		// The cut that the size asks for stands between the results.
 		log := x.Log()
 		c, err := log.Context(log.Leaf())
 		if err != nil {

@@ -164,7 +164,7 @@ type BeforeTree struct {
 // then no model is asked.
 type BeforeCompact struct {
 	Reason           CompactionReason
-	Messages         []llm.Message // that the summary replaces
+	Messages         []llm.Record // that the summary replaces
 	FirstKeptEntryID string
 	TokensBefore     int64
 	Instructions     string

@@ -25,14 +25,7 @@ type Stats struct {
 func (s *Session) Stats() Stats {
 	log := s.Log()
 	stats := Stats{SessionID: log.Header().ID, Path: log.Path(), ContextWindow: s.State().Model.ContextWindow, ContextTokens: contextTokens(log)}
-	add := func(u *tool.Usage) {
-		if u != nil {
-			stats.Usage = tool.Usage{
-				Input: stats.Usage.Input + u.Input, Output: stats.Usage.Output + u.Output, CacheRead: stats.Usage.CacheRead + u.CacheRead,
-				CacheWrite: stats.Usage.CacheWrite + u.CacheWrite, Cost: stats.Usage.Cost + u.Cost,
-			}
-		}
-	}
+	add := func(u *tool.Usage) { stats.Usage = *sum(&stats.Usage, u) }
 	for _, e := range log.Entries() {
 		switch b := e.(type) {
 		case store.Message:
@@ -59,4 +52,16 @@ func (s *Session) Stats() Stats {
 		}
 	}
 	return stats
+}
+
+// sum adds usages; nil ones count nothing.
+func sum(usages ...*tool.Usage) *tool.Usage {
+	total := &tool.Usage{}
+	for _, u := range usages {
+		if u != nil {
+			total.Input, total.Output, total.Cost = total.Input+u.Input, total.Output+u.Output, total.Cost+u.Cost
+			total.CacheRead, total.CacheWrite = total.CacheRead+u.CacheRead, total.CacheWrite+u.CacheWrite
+		}
+	}
+	return total
 }
