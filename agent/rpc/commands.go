@@ -18,9 +18,8 @@ type handler struct {
 	do func(ctx context.Context, s *server, c command) (any, error)
 	// aside lets later commands begin before it has ended.
 	aside bool
-	// overtakes begins at once; again runs it a second time when what came before
-	// has begun.
-	overtakes, again bool
+	// overtakes begins at once.
+	overtakes bool
 }
 
 // nothing is the data of a response that has none.
@@ -33,7 +32,7 @@ var handlers = map[string]handler{
 	"prompt":       {do: prompt},
 	"steer":        {do: queue(session.Steer)},
 	"follow_up":    {do: queue(session.FollowUp)},
-	"abort":        {do: abort, overtakes: true, again: true},
+	"abort":        {do: abort, aside: true},
 	"clear_queue":  {do: clearQueue},
 	"get_state":    {do: getState},
 	"get_messages": {do: getMessages},

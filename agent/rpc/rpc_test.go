@@ -358,11 +358,11 @@ func TestLongLineIsRefused(t *testing.T) {
 func TestCommandsKeepTheirOrder(t *testing.T) {
 	c := start(t, "turns:\n- text: slow\n  delay: 1h\n", nil)
 	c.send(`{"id":"1","type":"set_session_name","name":"a"}` + "\n" + `{"id":"2","type":"get_state"}` + "\n" +
-		`{"id":"3","type":"prompt","message":"go"}` + "\n" + `{"id":"4","type":"steer","message":"left"}` + "\n" + `{"id":"5","type":"clear_queue"}` + "\n" + `{"id":"6","type":"abort"}`)
+		`{"id":"3","type":"prompt","message":"go"}` + "\n" + `{"id":"4","type":"follow_up","message":"left"}` + "\n" + `{"id":"5","type":"clear_queue"}` + "\n" + `{"id":"6","type":"abort"}`)
 	if d := object(t, c.response("2")["data"]); d["sessionName"] != "a" {
 		t.Errorf("the state is %v", d)
 	}
-	if d := object(t, c.response("5")["data"]); fmt.Sprint(d["steering"]) != "[left]" {
+	if d := object(t, c.response("5")["data"]); fmt.Sprint(d["followUp"]) != "[left]" {
 		t.Errorf("the queues are %v", d)
 	}
 	if r := c.response("6"); r["success"] != true {

@@ -37,8 +37,8 @@ type server struct {
 // and else what broke the connection. When ctx ends a Read of In may still wait.
 //
 // Commands are begun in the order in which they come, each when the one before it
-// has its response. bash and compact go on beside later commands; abort and the
-// other commands that end something overtake.
+// has its response. bash, compact and abort go on beside later commands; abort_bash
+// and abort_retry overtake.
 func Serve(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -121,14 +121,7 @@ func (s *server) handle(line []byte, before chan struct{}) chan struct{} {
 	if h.overtakes {
 		close(done)
 		s.group.Go(func() {
-			s.answer(c, func() (any, error) {
-				data, err := h.do(s.ctx, s, c)
-				if h.again && err == nil {
-					<-before // what came before this is ended too
-					data, err = h.do(s.ctx, s, c)
-				}
-				return data, err
-			})
+			s.answer(c, func() (any, error) { return h.do(s.ctx, s, c) })
 		})
 		return before
 	}

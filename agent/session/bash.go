@@ -26,6 +26,14 @@ func (s *Session) Bash(ctx context.Context, id, command string, exclude bool) (B
 	if s.options.Bash == nil {
 		return BashResult{}, errors.New("this workspace has no shell")
 	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return BashResult{}, errClosed
+	}
+	s.beside.Add(1) // Close waits until the command is kept
+	s.mu.Unlock()
+	defer s.beside.Done()
 	asked, err := OnUserBash.ask(ctx, s.hooks, UserBash{Command: command, ExcludeFromContext: exclude})
 	if err != nil {
 		return BashResult{}, err

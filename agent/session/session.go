@@ -107,7 +107,7 @@ type Session struct {
 	nextBash   int
 	asker      Asker
 
-	beside sync.WaitGroup // runs, and what is told beside them
+	beside sync.WaitGroup // runs, a person's commands, and what is told beside them
 }
 
 // New returns a session with an empty conversation. Close ends it.
