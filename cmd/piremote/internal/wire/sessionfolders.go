@@ -6,6 +6,15 @@ import (
 	"path/filepath"
 )
 
+// SessionFolder is where this account keeps sessions of that name's workspace;
+// empty if it has no place for that.
+func SessionFolder(env []string, name string) string {
+	if folder := stateFolder(env, "sessions"); folder != "" {
+		return filepath.Join(folder, name)
+	}
+	return ""
+}
+
 // SessionFolders are the folders where this account keeps sessions, one for each
 // workspace.
 func SessionFolders(env []string) ([]string, error) {

@@ -9,15 +9,6 @@ import (
 	"github.com/piremote/piremote/config"
 )
 
-// SessionFolder is where this account keeps sessions of that name's workspace;
-// empty if it has no place for that.
-func SessionFolder(env []string, name string) string {
-	if folder := stateFolder(env, "sessions"); folder != "" {
-		return filepath.Join(folder, name)
-	}
-	return ""
-}
-
 // minSecret is the length from which the value of a variable is taken for a
 // secret: shorter ones would blot out ordinary text.
 const minSecret = 8
