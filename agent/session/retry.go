@@ -90,7 +90,7 @@ func (s *Session) mend(summary agent.Summary) bool {
 	case planExhausted:
 		s.compactionFailed(CompactionEnd{
 			Reason:       Overflow,
-			ErrorMessage: "The conversation is still too long for the model after it was compacted: compact it further by hand, or choose a model with a larger context window.",
+			ErrorMessage: "Context overflow recovery failed after one compact-and-retry attempt. Try reducing context or switching to a larger-context model.",
 		}, false)
 	case planNothing:
 		if summary.Reason == agent.StopError {
