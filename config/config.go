@@ -26,10 +26,13 @@ type Config struct {
 	Freshness string `mapstructure:"freshness"`
 	// Providers adjusts or adds model providers.
 	Providers []Provider `mapstructure:"providers"`
-	Shell     Shell      `mapstructure:"shell"`
-	SSH       SSH        `mapstructure:"ssh"`
-	Helper    Helper     `mapstructure:"helper"`
-	Limits    Limits     `mapstructure:"limits"`
+	// ScriptTools are tools of one's own.
+	ScriptTools []ScriptTool `mapstructure:"script_tools"`
+
+	Shell  Shell  `mapstructure:"shell"`
+	SSH    SSH    `mapstructure:"ssh"`
+	Helper Helper `mapstructure:"helper"`
+	Limits Limits `mapstructure:"limits"`
 }
 
 // Workspace is a named place where effects happen.
@@ -88,6 +91,20 @@ type Provider struct {
 	APIKeyEnv string `mapstructure:"api_key_env"` // the environment variable that holds the key
 }
 
+// ScriptTool is a tool that is a command: it gets the arguments as a JSON object on
+// standard input and answers with one, {"content", "details", "isError"}.
+type ScriptTool struct {
+	Name        string `mapstructure:"name"`
+	Description string `mapstructure:"description"`
+	// Parameters is the JSON schema of the arguments, as text; empty takes none.
+	Parameters string        `mapstructure:"parameters"`
+	Command    string        `mapstructure:"command"`
+	Timeout    time.Duration `mapstructure:"timeout"` // 0 means an hour
+	// Where is workspace, or client: on this machine, in the current folder, which
+	// --remote-only refuses. Empty means workspace.
+	Where string `mapstructure:"where"`
+}
+
 // Shell adjusts the shell tools.
 type Shell struct {
 	Path       string        `mapstructure:"path"`
@@ -135,6 +152,7 @@ func defaults() map[string]any {
 		"freshness":           "on",
 		"extra_roots":         []string{},
 		"providers":           []any{},
+		"script_tools":        []any{},
 		"shell.path":          "",
 		"shell.prefix":        "",
 		"shell.timeout":       "0s",

@@ -197,6 +197,15 @@ func (c *Config) check() error {
 	if err := checkRoots("extra_roots", c.ExtraRoots); err != nil {
 		return err
 	}
+	for i, t := range c.ScriptTools {
+		key := fmt.Sprintf("script_tools[%d]", i)
+		switch {
+		case t.Name == "" || t.Command == "":
+			return &Error{Key: key, Msg: "has no name or no command: a script tool needs both"}
+		case !oneOf(t.Where, "", "workspace", "client"):
+			return &Error{Key: key + ".where", Msg: fmt.Sprintf("%q is none of workspace, client", t.Where)}
+		}
+	}
 	if !oneOf(c.Shell.Background, "session", "keep", "kill") {
 		return &Error{Key: "shell.background", Msg: fmt.Sprintf("%q is none of session, keep, kill", c.Shell.Background)}
 	}

@@ -32,6 +32,8 @@ const (
 	Manual    CompactionReason = "manual"
 	Threshold CompactionReason = "threshold" // the window is nearly full
 	Overflow  CompactionReason = "overflow"  // a request was too long
+	// LeftBranch is the reason of a summary that no compaction asks for.
+	LeftBranch CompactionReason = "branch_summary"
 )
 
 // CompactionResult is what a compaction did.

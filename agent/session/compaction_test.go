@@ -152,6 +152,58 @@ func TestLOOP10OverflowIsCompactedOnce(t *testing.T) {
 	}
 }
 
+// An answer that ends for want of room is asked for again, once, after compaction.
+func TestLOOP10AnswerCutShortIsAskedForAgainOnce(t *testing.T) {
+	short := "- text: half of\n  stopReason: length\n  usage: {input: 90, output: 5}\n"
+	whole := "- text: all that may be\n  stopReason: length\n  usage: {input: 90, output: 50}\n"
+	for _, c := range []struct {
+		name, script string
+		reason       agent.StopReason
+		want         []string
+		roles        string
+	}{
+		{
+			"and the answer comes", "turns:\n- text: a\n" + short + "- text: gist\n- text: done\n", agent.StopDone,
+			[]string{
+				"agent_start", `agent_end willRetry=true reason="length"`, `compaction_start reason="overflow"`,
+				`compaction_end willRetry=true aborted=false reason="overflow"`, "agent_start", `agent_end willRetry=false reason="done"`, "agent_settled aborted=false",
+			},
+			"summary:gist user:two assistant:stop",
+		},
+		{
+			"and is cut again", "turns:\n- text: a\n" + short + "- text: gist\n" + short, agent.StopLength,
+			[]string{
+				"agent_start", `agent_end willRetry=true reason="length"`, `compaction_start reason="overflow"`,
+				`compaction_end willRetry=true aborted=false reason="overflow"`, "agent_start", `agent_end willRetry=false reason="length"`,
+				`compaction_end willRetry=false aborted=false reason="overflow"`, "agent_settled aborted=false",
+			},
+			"summary:gist user:two assistant:length",
+		},
+		{
+			"unless it is as long as it may be", "turns:\n- text: a\n" + whole, agent.StopLength,
+			[]string{"agent_start", `agent_end willRetry=false reason="length"`, "agent_settled aborted=false"},
+			"user:one " + strings.Repeat("long ", 50) + " assistant:stop user:two assistant:length",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := model(t, c.script)
+				m.Info.MaxTokens = 50
+				x := open(t, session.Options{Model: m, Compaction: session.CompactionOptions{KeepRecent: 1}})
+				x.say(t, "one "+strings.Repeat("long ", 50))
+				x.told()
+				if s := x.say(t, "two"); s.Reason != c.reason {
+					t.Errorf("the run ended by %s, %v", s.Reason, s.Err)
+				}
+				same(t, "events", compactions(x.told()), c.want)
+				if x.roles() != c.roles {
+					t.Errorf("the conversation is %s", x.roles())
+				}
+			})
+		})
+	}
+}
+
 func TestCompactionByThreshold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		x := open(t, session.Options{

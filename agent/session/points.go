@@ -154,10 +154,13 @@ type BeforeFork struct {
 // Moved says that the leaf went from one entry to another.
 type Moved struct{ From, To string }
 
-// BeforeTree comes before the leaf moves.
+// BeforeTree comes before the leaf moves. A hook may give a Summary of the branch that
+// is left, and then no model is asked.
 type BeforeTree struct {
 	Moved
-	Cancel bool
+	Cancel  bool
+	Summary string
+	Details json.RawMessage
 }
 
 // BeforeCompact comes before a summary is asked for. A hook may give Summary, and

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/piremote/piremote/agent"
 	"github.com/piremote/piremote/agent/llm"
+	"github.com/piremote/piremote/agent/session/store"
 )
 
 // plan is what follows a run of the loop that failed.
@@ -20,6 +22,8 @@ const (
 	planRetry          // wait, and ask again
 	planCompact        // compact, and ask again
 	planExhausted      // an overflow that compaction has not mended
+	planOmit           // the same as planCompact, without the answer that was cut short
+	planCutAgain       // an answer that was cut short after that too
 )
 
 // plan decides what follows a run, whose messages are those, and reports whether
@@ -32,6 +36,15 @@ func (s *Session) plan(messages []llm.Message) bool {
 		return false
 	}
 	a, ok := last(messages)
+	if ok && s.cutShort(a) {
+		switch {
+		case s.overflowed:
+			s.planned = planCutAgain
+		case s.autoCompact:
+			s.planned = planOmit
+		}
+		return s.planned == planOmit
+	}
 	var failure *llm.Error
 	if !ok || a.StopReason != llm.StopError || !errors.As(s.failure, &failure) {
 		return false
@@ -46,6 +59,27 @@ func (s *Session) plan(messages []llm.Message) bool {
 		s.planned = planRetry
 	}
 	return s.planned == planRetry || s.planned == planCompact
+}
+
+// cutShort reports whether an answer was cut before the model had written what it may:
+// the context left no room for more. s.mu is held.
+func (s *Session) cutShort(a *llm.Assistant) bool {
+	most := s.model.Info.MaxTokens
+	return a.StopReason == llm.StopLength && most > 0 && a.Usage.Output < most && len(a.ToolCalls()) == 0
+}
+
+// omit takes the last answer out of the context; the log keeps it.
+func (s *Session) omit() error {
+	log := s.Log()
+	for _, e := range slices.Backward(log.Branch(log.Leaf())) {
+		if m, ok := e.(store.Message); ok {
+			if _, answer := m.Message.(*llm.Assistant); !answer {
+				return nil
+			}
+			return s.put(store.ContextEdit{TargetID: m.ID, Replacement: json.RawMessage("null")})
+		}
+	}
+	return nil
 }
 
 // last is the last answer of messages.
@@ -87,6 +121,20 @@ func (s *Session) mend(summary agent.Summary) bool {
 		s.overflowed = true
 		s.mu.Unlock()
 		return s.compactItself(Overflow, true)
+	case planOmit:
+		s.mu.Lock()
+		s.overflowed = true
+		s.mu.Unlock()
+		if _, err := s.compaction(); err != nil {
+			return false // there is nothing to take out
+		}
+		if err := s.omit(); err != nil {
+			s.hooks.report("session", err)
+			return false
+		}
+		return s.compactItself(Overflow, true)
+	case planCutAgain:
+		s.compactionFailed(CompactionEnd{Reason: Overflow, ErrorMessage: "Truncated response recovery failed after one compact-and-retry attempt."}, false)
 	case planExhausted:
 		s.compactionFailed(CompactionEnd{
 			Reason:       Overflow,

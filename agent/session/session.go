@@ -30,7 +30,9 @@ type Options struct {
 	Tools, Further []tool.Tool
 	// Definitions are further tools, which are given the session.
 	Definitions []Definition
-	// Scope is where calls run; the session's id is put into it.
+	// Scope is where calls run; the session's id is put into it. Who starts a session
+	// for another gives it the ParentID and the CorrelationID of that one's calls; a
+	// session of its own correlates by its own id.
 	Scope tool.Scope
 	// Before hooks decide on calls, after the session's own.
 	Before []call.BeforeHook
@@ -302,6 +304,9 @@ func (s *Session) State() State {
 func (s *Session) scope() tool.Scope {
 	scope := s.options.Scope
 	scope.SessionID, scope.Lifetime = s.Log().Header().ID, s.life
+	if scope.CorrelationID == "" {
+		scope.CorrelationID = scope.SessionID
+	}
 	if scope.SessionEnv == nil {
 		scope.SessionEnv = map[string]string{"PI_SESSION_ID": scope.SessionID}
 	}

@@ -121,26 +121,6 @@ func (s *Session) forkAt(ctx context.Context, entryID, leaf string) (log *store.
 	return log, false, err
 }
 
-// Move makes an entry the leaf, so that what comes next begins a branch there. It
-// reports whether a hook has prevented it.
-func (s *Session) Move(ctx context.Context, entryID string) (cancelled bool, err error) {
-	if err := s.acquire(ctx); err != nil {
-		return false, err
-	}
-	defer s.release()
-	moved := Moved{From: s.Log().Leaf(), To: entryID}
-	before, err := OnBeforeTree.ask(ctx, s.hooks, BeforeTree{Moved: moved})
-	if err != nil || before.Cancel {
-		return before.Cancel, err
-	}
-	if err := s.Log().MoveTo(entryID); err != nil {
-		return false, err
-	}
-	err = s.reload()
-	OnTree.tell(ctx, s.hooks, moved)
-	return false, err
-}
-
 // replace puts the log that next returns in the place of the present one, whose
 // file it closes.
 func (s *Session) replace(ctx context.Context, reason string, next func() (*store.Log, bool, error)) (cancelled bool, err error) {

@@ -136,3 +136,46 @@ func TestLOOP03OutcomesAreKeptAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Whoever leaves a branch may take notes of it along; what fails leaves all as it was.
+func TestMoveSummarizesTheBranchThatIsLeft(t *testing.T) {
+	hooks := &session.Hooks{}
+	var moves []string
+	session.OnTree.On(hooks, func(_ context.Context, m session.Moved) error { moves = append(moves, m.To); return nil })
+	x := open(t, session.Options{
+		Model: model(t, "turns:\n- text: a\n- text: b\n- text: notes of two\n- text: c\n- error: {kind: invalid request}\n- text: d\n"), Hooks: hooks,
+	})
+	x.say(t, "one")
+	entries := x.Log().Entries()
+	at := entries[len(entries)-1].Meta().ID
+	x.say(t, "two")
+	if cancelled, err := x.Move(t.Context(), at, session.MoveOptions{Summarize: true}); err != nil || cancelled {
+		t.Fatal(cancelled, err)
+	}
+	if got := x.roles(); got != "user:one assistant:stop other" {
+		t.Errorf("after the move: %s", got)
+	}
+	x.say(t, "three")
+	leaf := x.Log().Leaf()
+	if _, err := x.Move(t.Context(), at, session.MoveOptions{Summarize: true}); err == nil || x.Log().Leaf() != leaf {
+		t.Errorf("the summary failed: %v, the leaf moved: %v", err, x.Log().Leaf() != leaf)
+	}
+	if _, err := x.Move(t.Context(), "nothing", session.MoveOptions{}); !errors.Is(err, store.ErrNoEntry) || x.Log().Leaf() != leaf {
+		t.Errorf("to nowhere: %v", err)
+	}
+	session.OnBeforeTree.On(hooks, func(_ context.Context, b *session.BeforeTree) error {
+		b.Cancel, b.Summary = b.To == "", "by a hook"
+		return nil
+	})
+	if cancelled, err := x.Move(t.Context(), "", session.MoveOptions{}); err != nil || !cancelled || x.Log().Leaf() != leaf {
+		t.Errorf("prevented: %v, %v", cancelled, err)
+	}
+	if _, err := x.Move(t.Context(), at, session.MoveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	last, ok := x.Log().Entries()[len(x.Log().Entries())-1].(store.BranchSummary)
+	if !ok || last.Summary != "by a hook" || !last.FromHook {
+		t.Errorf("%+v", last)
+	}
+	same(t, "moves", moves, []string{at, at})
+}

@@ -12,6 +12,11 @@ import (
 // EditFile reads, edits and replaces a file in one step; see ops.Editor (hazards
 // MUTQ-04, MUTQ-05).
 func (e engine) EditFile(ctx context.Context, path string, req ops.EditRequest) (ops.EditReport, error) {
+	leave, err := e.ws.files.enter(ctx)
+	if err != nil {
+		return ops.EditReport{}, e.fail("edit", path, err)
+	}
+	defer leave()
 	var report ops.EditReport
 	written, err := e.change(ctx, path, func(j job) (_ ops.WriteReport, err error) {
 		if j.seen, err = j.dir.read(ctx, j.base, req.Limit); err != nil {
@@ -32,6 +37,11 @@ func (e engine) EditFile(ctx context.Context, path string, req ops.EditRequest) 
 
 // ReplaceFile compares and swaps; see ops.Replacer (hazards MUTQ-04, MUTQ-05).
 func (e engine) ReplaceFile(ctx context.Context, path string, expect ops.Expect, data []byte) (ops.WriteReport, error) {
+	leave, err := e.ws.files.enter(ctx)
+	if err != nil {
+		return ops.WriteReport{}, e.fail("replace", path, err)
+	}
+	defer leave()
 	report, err := e.change(ctx, path, func(j job) (ops.WriteReport, error) {
 		j.data, j.fresh = data, !expect.Exists
 		if expect.Exists {

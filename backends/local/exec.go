@@ -34,6 +34,11 @@ func (e engine) Exec(ctx context.Context, cmd ops.Command, output func(ops.Chunk
 	if err := ctx.Err(); err != nil {
 		return ops.Exit{}, err
 	}
+	leave, err := e.ws.commands.enter(ctx)
+	if err != nil {
+		return ops.Exit{}, err
+	}
+	defer leave()
 	l, err := e.prepare(ctx, cmd)
 	if err != nil {
 		return ops.Exit{}, e.fail("chdir", cmd.Dir, err)

@@ -54,6 +54,11 @@ func (s stream) Close() error { return s.view.fail("close", s.path, s.file.Close
 
 // ReadFile returns the whole content of a regular file.
 func (e engine) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	leave, err := e.ws.files.enter(ctx)
+	if err != nil {
+		return nil, e.fail("read", path, err)
+	}
+	defer leave()
 	f, info, err := e.openFile(ctx, path)
 	if err != nil {
 		return nil, e.fail("read", path, err)

@@ -9,6 +9,11 @@ import (
 
 // Search searches file contents; see ops.Searcher.
 func (e engine) Search(ctx context.Context, req ops.SearchRequest, yield func(ops.SearchLine) bool) (ops.SearchReport, error) {
+	leave, err := e.ws.files.enter(ctx)
+	if err != nil {
+		return ops.SearchReport{}, err
+	}
+	defer leave()
 	r, err := match.Search(ctx, e, match.SearchRequest(req), func(l match.SearchLine) bool {
 		return yield(ops.SearchLine(l))
 	})
@@ -17,6 +22,11 @@ func (e engine) Search(ctx context.Context, req ops.SearchRequest, yield func(op
 
 // Glob finds paths; see ops.Globber.
 func (e engine) Glob(ctx context.Context, req ops.GlobRequest, yield func(string) bool) (ops.SearchReport, error) {
+	leave, err := e.ws.files.enter(ctx)
+	if err != nil {
+		return ops.SearchReport{}, err
+	}
+	defer leave()
 	r, err := match.Glob(ctx, e, match.GlobRequest(req), yield)
 	return ops.SearchReport(r), err
 }

@@ -13,6 +13,11 @@ import (
 // ReadWindow reads the file once, block by block, and keeps only what was asked
 // for (hazard READ-01).
 func (e engine) ReadWindow(ctx context.Context, path string, req ops.WindowRequest) (ops.Window, error) {
+	leave, err := e.ws.files.enter(ctx)
+	if err != nil {
+		return ops.Window{}, e.fail("read", path, err)
+	}
+	defer leave()
 	f, info, err := e.openFile(ctx, path)
 	if err != nil {
 		return ops.Window{}, e.fail("read", path, err)

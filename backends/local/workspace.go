@@ -58,8 +58,10 @@ type Workspace struct {
 	supervisors supervisors
 	names       tempNames
 	locks       locks
-	sweeper     sweeper
-	main        *view
+	// commands and files are what is let through at a time.
+	commands, files gate
+	sweeper         sweeper
+	main            *view
 	// mutations is shared by all views: two of them may name the same file.
 	mutations *ops.Mutations
 
@@ -76,7 +78,10 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &Workspace{options: o, views: map[viewKey]*view{}, mutations: ops.NewMutations(queueKey), supervisors: newSupervisors()}
+	w := &Workspace{
+		options: o, views: map[viewKey]*view{}, mutations: ops.NewMutations(queueKey), supervisors: newSupervisors(),
+		commands: make(gate, MaxAtOnce), files: make(gate, MaxAtOnce),
+	}
 	w.spills.parent = o.SpillDir
 	if w.spills.parent == "" {
 		w.spills.parent = os.TempDir()

@@ -43,6 +43,11 @@ func (e engine) MkdirAll(ctx context.Context, dir string) error {
 // WriteFile replaces the content of a file; see ops.WriteOperations (hazards
 // WRIT-01 to WRIT-04).
 func (e engine) WriteFile(ctx context.Context, path string, data []byte) (ops.WriteReport, error) {
+	leave, err := e.ws.files.enter(ctx)
+	if err != nil {
+		return ops.WriteReport{}, e.fail("write", path, err)
+	}
+	defer leave()
 	report, err := e.change(ctx, path, func(j job) (ops.WriteReport, error) {
 		j.data = data
 		return j.run(ctx)

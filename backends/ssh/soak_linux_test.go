@@ -124,14 +124,14 @@ func newSoak(t *testing.T, s *servers.SSHD, policy helper.Policy, change func(*O
 	return k
 }
 
-// run works until ctx ends.
+// run works until ctx ends, and on a slow machine long enough for a step of each kind.
 func (k *soak) run(ctx context.Context, t *testing.T) {
 	var workers sync.WaitGroup
 	for i := range soakers {
 		workers.Go(func() {
 			w := &soaker{soak: k, file: fmt.Sprintf("file-%d", i), may: []string{""}}
 			must(t, k.fixture.PutFile(k.dir+"/"+w.file, nil, 0o644))
-			for n := 1; ctx.Err() == nil; n++ {
+			for n := 1; n <= soakSteps || ctx.Err() == nil; n++ {
 				if n%soakBreak == 0 {
 					k.harm()
 				}
@@ -214,13 +214,16 @@ type soaker struct {
 // soakTime is far more than an operation needs on a slow machine.
 const soakTime = 2 * time.Minute
 
+// soakSteps is how many kinds of steps there are.
+const soakSteps = 8
+
 // step does one operation and compares it with what has to come of it.
 func (w *soaker) step(t *testing.T, n int) {
 	ctx, cancel := context.WithTimeout(t.Context(), soakTime)
 	defer cancel()
 	var err error
 	changes := false
-	switch do := n % 8; {
+	switch do := n % soakSteps; {
 	case do == 1 || do == 5 && (len(w.may) > 1 || w.may[0] == ""):
 		changes = true
 		text := fmt.Sprintf("line %d of %s\n", n, w.file) + strings.Repeat("x", rand.IntN(100_000))

@@ -29,6 +29,9 @@ type Scope struct {
 	SessionEnv map[string]string
 	// SessionID names the session, for freshness memory and audit.
 	SessionID string
+	// ParentID names the session for which that one works, empty if there is none;
+	// CorrelationID is the same for all that work for one purpose.
+	ParentID, CorrelationID string
 	// Lifetime ends with the session: background work may live as long.
 	Lifetime context.Context //nolint:containedctx // a second lifetime beside the call's own (docs/architecture.md)
 	// Vision reports whether the model that asked can see images; nil means yes.

@@ -40,11 +40,12 @@ func TestMUTQ06JournalIsRenewedWithWhatIsUnderWay(t *testing.T) {
 		last = fmt.Sprint("change ", i)
 		r := wire.Record{Change: last, Path: strings.Repeat("/long", 800)}
 		j.open(last)
-		must(t, j.begin(r))
-		j.end(r, &wire.WriteReply{}, nil)
-		info, err := os.Stat(name)
-		must(t, err)
-		peak = max(peak, info.Size())
+		for _, step := range []func(){func() { must(t, j.begin(r)) }, func() { j.end(r, &wire.WriteReply{}, nil) }} {
+			step()
+			info, err := os.Stat(name)
+			must(t, err)
+			peak = max(peak, info.Size())
+		}
 	}
 	if peak < maxJournalFile || peak > 2*maxJournalFile {
 		t.Errorf("the file had %d bytes", peak)

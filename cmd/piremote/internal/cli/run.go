@@ -44,7 +44,7 @@ func (a *app) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, w.workspace.Close()) }()
+	defer func() { err = closing(err, w.close()) }()
 	s, err := a.converse(ctx, w, model)
 	if err != nil {
 		return err

@@ -37,8 +37,12 @@ func (a *app) toolCommand() *cobra.Command {
 }
 
 func (a *app) tool(ctx context.Context, name string, args []string, asJSON bool) (err error) {
-	if !slices.Contains(tools.Names(), name) {
-		return &usageError{fmt.Errorf("unknown tool %q: the tools are %s", name, strings.Join(tools.Names(), ", "))}
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	if known := toolNames(cfg); !slices.Contains(known, name) {
+		return &usageError{fmt.Errorf("unknown tool %q: the tools are %s", name, strings.Join(known, ", "))}
 	}
 	raw, err := a.toolArguments(args)
 	if err != nil {
@@ -48,7 +52,7 @@ func (a *app) tool(ctx context.Context, name string, args []string, asJSON bool)
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, s.workspace.Close()) }()
+	defer func() { err = closing(err, s.close()) }()
 	outcome := s.executor.Do(ctx, call.Request{ID: "call_1", Name: name, Args: raw}, nil)
 	if asJSON {
 		if err := a.printOutcome(outcome); err != nil {

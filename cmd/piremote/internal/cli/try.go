@@ -25,6 +25,7 @@ import (
 	"github.com/piremote/piremote/cmd/piremote/internal/sshserver"
 	"github.com/piremote/piremote/cmd/piremote/internal/wire"
 	"github.com/piremote/piremote/config"
+	"github.com/piremote/piremote/tools"
 	"github.com/piremote/piremote/tools/ops"
 	"github.com/piremote/piremote/tools/textout"
 	"github.com/piremote/piremote/tools/tool"
@@ -59,7 +60,7 @@ func (a *app) try(ctx context.Context, backend string, seed uint64) (err error) 
 	if !slices.Contains([]string{"ssh", "docker", "local"}, backend) {
 		return &usageError{fmt.Errorf("--backend %s is none of ssh, docker, local", backend)}
 	}
-	names, err := a.selectTools([]string{"read", "bash", "edit", "write", "grep"})
+	names, err := a.selectTools([]string{"read", "bash", "edit", "write", "grep"}, tools.Names())
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (a *app) say(format string, args ...any) {
 
 // tryRun runs the project's test, the agent, and the test again.
 func (a *app) tryRun(ctx context.Context, cfg *config.Config, described config.Workspace, ws *wire.Workspace, names []string, project sample.Project) (err error) {
-	w, err := newWorkplace(cfg, described, ws, names)
+	w, err := a.workplace(ctx, cfg, described, ws, names)
 	if err != nil {
 		return err
 	}
@@ -215,7 +216,7 @@ const containerFolder = "piremote-try"
 
 // putInContainer writes the project through the workspace itself.
 func (a *app) putInContainer(ctx context.Context, ws *wire.Workspace, project sample.Project) (remove func(), err error) {
-	executor, err := newWorkplace(&config.Config{}, config.Workspace{}, ws, []string{"write", "bash"})
+	executor, err := a.workplace(ctx, &config.Config{}, config.Workspace{}, ws, []string{"write", "bash"})
 	if err != nil {
 		return nil, err
 	}

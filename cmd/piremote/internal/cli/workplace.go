@@ -21,6 +21,7 @@ type workplace struct {
 	config    *config.Config
 	described config.Workspace
 	workspace *wire.Workspace
+	client    *wire.Workspace // for tools that run on this machine; nil if there are none
 	tools     []tool.Tool
 	files     *tools.Memory // that were seen
 	executor  *call.Executor
@@ -37,9 +38,12 @@ func (a *app) open(ctx context.Context, names []string) (*workplace, error) {
 		names = cfg.Tools
 		if len(names) == 0 {
 			names = tools.DefaultNames()
+			for _, t := range cfg.ScriptTools {
+				names = append(names, t.Name)
+			}
 		}
 	}
-	if names, err = a.selectTools(names); err != nil {
+	if names, err = a.selectTools(names, toolNames(cfg)); err != nil {
 		return nil, err
 	}
 	described, err := a.described(cfg)
@@ -49,14 +53,19 @@ func (a *app) open(ctx context.Context, names []string) (*workplace, error) {
 	if a.flags.remoteOnly && (described.Backend == "local" || described.Backend == "sandbox" && !described.Sandbox.Copy) {
 		return nil, &usageError{errors.New("--remote-only needs a remote workspace: give -w ssh://host/path, docker://container/path, or sandbox://image with --copy")}
 	}
+	if a.flags.remoteOnly {
+		if err := remoteScripts(cfg, names); err != nil {
+			return nil, err
+		}
+	}
 	ws, err := wire.Open(ctx, wire.Options{
-		Workspace: described, Config: cfg, Tools: names, Env: a.Env,
+		Workspace: described, Config: cfg, Tools: needed(cfg, names), Env: a.Env,
 		Notice: a.notice,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s, err := newWorkplace(cfg, described, ws, names)
+	s, err := a.workplace(ctx, cfg, described, ws, names)
 	if err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}
@@ -72,16 +81,31 @@ func (a *app) described(cfg *config.Config) (config.Workspace, error) {
 	return a.flags.sandbox.put(w)
 }
 
-func newWorkplace(cfg *config.Config, described config.Workspace, ws *wire.Workspace, names []string) (*workplace, error) {
+// workplace makes the named tools on an open workspace.
+func (a *app) workplace(ctx context.Context, cfg *config.Config, described config.Workspace, ws *wire.Workspace, names []string) (*workplace, error) {
 	o := toolOptions(cfg)
 	o.Memory = tools.NewMemory()
-	list, err := tools.New(ws.Set, names, o)
+	builtIn := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(tools.Names(), n) })
+	list, err := tools.New(ws.Set, builtIn, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &workplace{id: rand.Text(), config: cfg, described: described, workspace: ws, tools: list, files: o.Memory}
+	scripts, client, err := a.scripts(ctx, cfg, ws.Set, names)
+	if err != nil {
+		return nil, err
+	}
+	s := &workplace{id: rand.Text(), config: cfg, described: described, workspace: ws, client: client, tools: append(list, scripts...), files: o.Memory}
 	s.executor = call.New(call.Options{Tools: s.active, Scope: s.scope})
 	return s, nil
+}
+
+// close gives up what the tools work on.
+func (s *workplace) close() error {
+	err := s.workspace.Close()
+	if s.client != nil {
+		err = errors.Join(err, s.client.Close())
+	}
+	return err
 }
 
 func (s *workplace) active() []tool.Tool { return s.tools }
@@ -105,8 +129,7 @@ func toolOptions(cfg *config.Config) tools.Options {
 
 // selectTools applies --no-tools and --exclude-tools. Unknown names are faults
 // of usage.
-func (a *app) selectTools(names []string) ([]string, error) {
-	known := tools.Names()
+func (a *app) selectTools(names, known []string) ([]string, error) {
 	for _, n := range slices.Concat(names, a.flags.excludeTools) {
 		if !slices.Contains(known, n) {
 			return nil, &usageError{fmt.Errorf("unknown tool %q: the tools are %v", n, known)}
