@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/piremote/piremote/tools/ops"
@@ -100,8 +98,8 @@ func editsBeside() int {
 	return 200
 }
 
-// theirsEach is how many changes another program may make for each try to edit: one that
-// never rests would let no edit pass.
+// theirsEach is how many changes another program may make for each edit: one that never
+// rests would let none pass.
 const theirsEach = 3
 
 // Somebody appends to the file in place, in pieces, while it is edited: each line is in
@@ -141,14 +139,16 @@ func besideAnother(t *testing.T, leaves bool, add func(p string, i int) error) {
 	p := filepath.Join(dir, "f")
 	put(t, p, "mine -1\n")
 	edits := editsBeside()
-	var allowed atomic.Int64
+	allowed := make(chan struct{}, edits*theirsEach)
 	var group sync.WaitGroup
 	stop, cancel := context.WithCancel(t.Context())
 	theirs := 0
 	group.Go(func() {
-		for ; stop.Err() == nil; theirs++ {
-			for allowed.Load() <= int64(theirs) && stop.Err() == nil {
-				runtime.Gosched()
+		for ; ; theirs++ {
+			select {
+			case <-allowed:
+			case <-stop.Done():
+				return
 			}
 			if err := add(p, theirs); err != nil {
 				t.Errorf("their %d: %v", theirs, err)
@@ -158,8 +158,10 @@ func besideAnother(t *testing.T, leaves bool, add func(p string, i int) error) {
 	})
 	refused, kept := 0, 0
 	for i := range edits {
+		for range theirsEach {
+			allowed <- struct{}{}
+		}
 		for {
-			allowed.Add(theirsEach)
 			data, err := e.ReadFile(t.Context(), p, 0)
 			check(t, err)
 			line, _, _ := strings.Cut(string(data), "\n")

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/piremote/piremote/agent/call"
@@ -61,13 +59,14 @@ func TestMUTQ04OthersLoseNothing(t *testing.T) {
 				writers.Go(func() { c.addLines(t, fmt.Sprint("client ", n), n) })
 			}
 			theirs := 0
-			allowed := &clients[0].tries
+			allowed := clients[0].begun
 			if kind.add != nil {
 				other.Go(func() {
-					for ctx.Err() == nil {
-						if allowed.Load() <= int64(theirs) { // one that never rests would let no edit pass
-							runtime.Gosched()
-							continue
+					for { // one that never rests would let no edit pass
+						select {
+						case <-allowed:
+						case <-ctx.Done():
+							return
 						}
 						if err := kind.add(p, theirs); err != nil {
 							t.Errorf("their %d: %v", theirs, err)
@@ -131,7 +130,7 @@ func writerAppends(p string, i int) error {
 // client is one piremote's hold of a file.
 type client struct {
 	executor *call.Executor
-	tries    atomic.Int64 // to change it
+	begun    chan struct{} // a token for each round of changing it
 }
 
 func connected(t *testing.T, s *servers.SSHD, dir string) *client {
@@ -148,7 +147,9 @@ func connected(t *testing.T, s *servers.SSHD, dir string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &client{executor: call.New(call.Options{Tools: func() []tool.Tool { return list }})}
+	return &client{
+		executor: call.New(call.Options{Tools: func() []tool.Tool { return list }}), begun: make(chan struct{}, othersRounds()),
+	}
 }
 
 // addLines adds its lines before the last one, by edits and by whole writes in turn, as
@@ -157,9 +158,9 @@ func (c *client) addLines(t *testing.T, name string, turn int) {
 	t.Helper()
 	for i := range othersRounds() {
 		line := fmt.Sprintf("%s %d\n", name, i)
+		c.begun <- struct{}{}
 		const tries = 10_000
 		for try := 0; ; try++ {
-			c.tries.Add(1)
 			text := c.do(t, "read", map[string]any{"path": "f", "offset": 1})
 			var outcome call.Outcome
 			if content := tool.TextOf(text.Result.Content); (i+turn)%2 == 0 || len(content) > 4_000 {
