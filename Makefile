@@ -29,17 +29,13 @@ try: helpers
 	CGO_ENABLED=0 $(GO) build -tags noproviders -ldflags '$(LDFLAGS)' -o bin/try/ ./cmd/piremote
 	bin/try/piremote try
 
-# What differs between systems. The providers' libraries do not, and take minutes to
-# build for each.
-PORTED = $(shell $(GO) list ./... | grep -v /fantasyllm)
-
 # Tests wait and compute: three packages run at a time, the longest first.
 test:
 	.ci/install
 	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
 	$(GO) vet -tags noproviders ./cmd/...
-	GOOS=darwin $(GO) vet -tags noproviders $(PORTED)
-	GOOS=windows $(GO) vet -tags noproviders $(PORTED)
 	$(GO) test -race -shuffle=on -p 3 -timeout 25m ./backends/ssh ./backends/docker ./e2e ./cmd/piremote/internal/wire ./backends/internal/posix ./backends/local ./...
 
 lint:

@@ -37,7 +37,8 @@ type RetryNotice struct {
 	Err      error
 }
 
-func (o Retry) withDefaults() Retry {
+// WithDefaults fills in what is zero.
+func (o Retry) WithDefaults() Retry {
 	if o.Attempts == 0 {
 		o.Attempts = 3
 	}
@@ -50,23 +51,39 @@ func (o Retry) withDefaults() Retry {
 	return o
 }
 
+// Backoff is how long to wait before a new attempt after so many failed before the
+// present one: longer each time, spread, and at least what the provider asks for. o
+// has its defaults.
+func (o Retry) Backoff(failed int, failure *llm.Error) time.Duration {
+	delay := min(o.Delay<<min(failed, 16), o.MaxDelay)
+	delay += time.Duration(rand.Int64N(int64(delay)/4 + 1)) //nolint:gosec // it spreads load
+	return max(delay, failure.RetryAfter)
+}
+
+// TooLong adds to a failure whose provider asks for a longer wait than a run waits
+// that it does (hazard PROV-07); any other is returned as it is. o has its defaults.
+func (o Retry) TooLong(err error) error {
+	var failure *llm.Error
+	if !errors.As(err, &failure) || failure.RetryAfter <= o.MaxDelay {
+		return err
+	}
+	return fmt.Errorf("%w (the provider asks to wait %v, more than the %v that a run waits)", err, failure.RetryAfter.Round(time.Second), o.MaxDelay)
+}
+
 // retry waits for a new attempt after an answer that failed with cause, and
 // removes that answer, which begins at message number from. It reports false if
 // there is none: cause is final, attempts are used up, or the run has ended.
 func (r *run) retry(cause *error, from int) bool {
-	o := r.options.Retry.withDefaults()
+	o := r.options.Retry.WithDefaults()
 	var failure *llm.Error
 	if r.ctx.Err() != nil || !errors.As(*cause, &failure) || !failure.Retryable() || r.retries >= o.Attempts {
 		return false
 	}
-	delay := min(o.Delay<<min(r.retries, 16), o.MaxDelay)
-	delay += time.Duration(rand.Int64N(int64(delay)/4 + 1)) //nolint:gosec // it spreads load
 	if failure.RetryAfter > o.MaxDelay {
-		*cause = fmt.Errorf("%w (the provider asks to wait %v, more than the %v that a run waits)",
-			*cause, failure.RetryAfter.Round(time.Second), o.MaxDelay)
+		*cause = o.TooLong(*cause)
 		return false
 	}
-	delay = max(delay, failure.RetryAfter)
+	delay := o.Backoff(r.retries, failure)
 	r.retries++
 	r.summary.Retries++
 	if o.Notify != nil {
@@ -80,7 +97,7 @@ func (r *run) retry(cause *error, from int) bool {
 			return false
 		}
 	}
-	if !wait(r.ctx, delay) {
+	if !Wait(r.ctx, delay) {
 		return false
 	}
 	r.mu.Lock()
@@ -89,7 +106,8 @@ func (r *run) retry(cause *error, from int) bool {
 	return true
 }
 
-func wait(ctx context.Context, d time.Duration) bool {
+// Wait waits so long, and reports whether ctx has not ended before.
+func Wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

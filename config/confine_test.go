@@ -31,7 +31,12 @@ func TestConfineAndExtraRoots(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for text, words := range map[string]string{
-		"freshness: off\n":      "none of on, strict",
+		"freshness: off\n": "none of on, strict",
+		"script_tools:\n- {name: a, command: 'true'}\n- {name: a, command: 'true'}\n": "used twice",
+		"script_tools:\n- {name: a b, command: 'true'}\n":                             "can't be the name",
+		"script_tools:\n- {name: \u00e4, command: 'true'}\n":                          "can't be the name",
+		"script_tools:\n- {name: a}\n":                                                "needs both",
+		"script_tools:\n- {name: a, command: 'true', where: here}\n":                  "none of workspace, client",
 		"confine: maybe\n":      "on, strict, off",
 		"extra_roots: [data]\n": "/path:ro",
 		"workspaces:\n- {name: a, backend: ssh, host: h, confine: no}\n":          "none of on, strict, off",

@@ -172,6 +172,11 @@ func decodeDuration(_, to reflect.Type, value any) (any, error) {
 	return d, nil
 }
 
+// isToolName reports whether every provider takes it for the name of a tool.
+func isToolName(name string) bool {
+	return len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
 // check holds what types can't say.
 func (c *Config) check() error {
 	seen := map[string]bool{}
@@ -197,14 +202,20 @@ func (c *Config) check() error {
 	if err := checkRoots("extra_roots", c.ExtraRoots); err != nil {
 		return err
 	}
+	tools := map[string]bool{}
 	for i, t := range c.ScriptTools {
 		key := fmt.Sprintf("script_tools[%d]", i)
 		switch {
+		case tools[t.Name]:
+			return &Error{Key: key + ".name", Msg: fmt.Sprintf("%q is used twice: names of tools differ", t.Name)}
 		case t.Name == "" || t.Command == "":
 			return &Error{Key: key, Msg: "has no name or no command: a script tool needs both"}
+		case !isToolName(t.Name):
+			return &Error{Key: key + ".name", Msg: fmt.Sprintf("%q can't be the name of a tool: take at most 64 of the letters, digits, _ and - that every provider knows", t.Name)}
 		case !oneOf(t.Where, "", "workspace", "client"):
 			return &Error{Key: key + ".where", Msg: fmt.Sprintf("%q is none of workspace, client", t.Where)}
 		}
+		tools[t.Name] = true
 	}
 	if !oneOf(c.Shell.Background, "session", "keep", "kill") {
 		return &Error{Key: "shell.background", Msg: fmt.Sprintf("%q is none of session, keep, kill", c.Shell.Background)}

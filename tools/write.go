@@ -124,12 +124,12 @@ func (t writeTool) target(ctx context.Context, arg string, scope tool.Scope) (ab
 	return "", "", t.fileError("write", arg, err)
 }
 
-// keptAs says where the replaced file is if another program was writing to it.
+// keptAs says where the replaced file is if another program had to do with it.
 func keptAs(r ops.WriteReport) string {
 	if r.Kept == "" {
 		return ""
 	}
-	return fmt.Sprintf(". Another program has the old file open for writing: that one is kept as %s beside it, what is written to it is not in the new one.", show(r.Kept))
+	return fmt.Sprintf(". Another program changed the old file in that moment, or has it open for writing: that one is kept as %s beside it. Compare the two.", show(r.Kept))
 }
 
 func or(a, b string) string {

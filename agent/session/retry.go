@@ -1,13 +1,10 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/piremote/piremote/agent"
 	"github.com/piremote/piremote/agent/llm"
@@ -95,16 +92,8 @@ func last(messages []llm.Message) (*llm.Assistant, bool) {
 // retry is how often and how fast is asked again, with defaults filled in.
 func (s *Session) retry() agent.Retry {
 	r := s.options.Retry
-	if r.Attempts <= 0 {
-		r.Attempts = 3
-	}
-	if r.Delay <= 0 {
-		r.Delay = 2 * time.Second
-	}
-	if r.MaxDelay <= 0 {
-		r.MaxDelay = time.Minute
-	}
-	return r
+	r.Attempts = max(r.Attempts, 0) // a negative number only says how the session begins
+	return r.WithDefaults()
 }
 
 // mend does what was planned for a run that has ended, and reports whether the
@@ -158,17 +147,16 @@ func (s *Session) waitForAttempt(failure error) bool {
 	s.attempt++
 	attempt := s.attempt
 	s.mu.Unlock()
-	delay := min(retry.Delay<<min(attempt-1, 16), retry.MaxDelay)
-	delay += time.Duration(rand.Int64N(int64(delay)/4 + 1)) //nolint:gosec // it spreads load
 	var provider *llm.Error
-	if errors.As(failure, &provider) {
-		delay = max(delay, provider.RetryAfter)
+	if !errors.As(failure, &provider) {
+		provider = &llm.Error{}
 	}
+	delay := retry.Backoff(attempt-1, provider)
 	ctx, cancel := s.interruptible()
 	defer cancel()
 	s.setWaiting(true)
 	s.emit(AutoRetryStart{attempt, retry.Attempts, delay, failure.Error()})
-	waited := wait(ctx, delay)
+	waited := agent.Wait(ctx, delay)
 	s.setWaiting(false)
 	if !waited {
 		s.retried(false, "aborted")
@@ -179,16 +167,6 @@ func (s *Session) waitForAttempt(failure error) bool {
 		return false
 	}
 	return true
-}
-
-// tooLong adds to a failure that the provider asks for a longer wait than a session
-// waits (hazard PROV-07).
-func (s *Session) tooLong(err error) error {
-	var failure *llm.Error
-	if most := s.retry().MaxDelay; errors.As(err, &failure) && failure.RetryAfter > most {
-		return fmt.Errorf("%w (the provider asks to wait %v, more than the %v that a run waits)", err, failure.RetryAfter.Round(time.Second), most)
-	}
-	return err
 }
 
 // retried tells how attempts ended, if there were any.
@@ -222,15 +200,4 @@ func (s *Session) setWaiting(waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = waiting
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

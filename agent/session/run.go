@@ -158,7 +158,7 @@ func (s *Session) loop(run func(context.Context) (agent.Summary, error)) (agent.
 			return summary, err
 		}
 		if !s.mend(summary) && !s.more(summary) {
-			summary.Err = s.tooLong(summary.Err)
+			summary.Err = s.retry().TooLong(summary.Err)
 			return summary, nil
 		}
 		run = func(ctx context.Context) (agent.Summary, error) { return s.agent.Resume(ctx, summary) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/piremote/piremote/agent"
 	"github.com/piremote/piremote/agent/llm"
 	"github.com/piremote/piremote/agent/session/compact"
 )
@@ -36,7 +37,7 @@ func (s *Session) summarize(ctx context.Context, reason CompactionReason, prompt
 		}
 		delay := max(min(retry.Delay<<min(attempt, 16), retry.MaxDelay), min(failure.RetryAfter, retry.MaxDelay))
 		s.emit(SummarizationRetryScheduled{attempt + 1, retry.Attempts, delay.Round(time.Millisecond), err.Error()})
-		if !wait(ctx, delay) {
+		if !agent.Wait(ctx, delay) {
 			s.emit(SummarizationRetryFinished{})
 			return nil, context.Cause(ctx)
 		}

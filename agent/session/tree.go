@@ -69,7 +69,11 @@ func (s *Session) left(log *store.Log, entryID string, before BeforeTree, o Move
 	s.mu.Lock()
 	window := s.model.Info.ContextWindow
 	s.mu.Unlock()
-	branch := compact.Left(log.Branch(log.Leaf()), to, now.Items, max(window-orElse(s.options.Compaction.Reserve, compact.Reserve), 0))
+	limit := int64(0) // none, where nothing is known of the model
+	if window > 0 {
+		limit = max(window-orElse(s.options.Compaction.Reserve, compact.Reserve), window/2)
+	}
+	branch := compact.Left(log.Branch(log.Leaf()), to, now.Items, limit)
 	if len(branch.Records) == 0 {
 		return nil, nil //nolint:nilnil // there is none
 	}

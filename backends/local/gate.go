@@ -3,7 +3,7 @@ package local
 import "context"
 
 // MaxAtOnce bounds the commands of a workspace that run at a time, and apart from them
-// its reads, changes and searches: a batch of a thousand calls does not open a thousand
+// its reads, changes and searches (not its looks, of which searches are made): a batch of a thousand calls does not open a thousand
 // files, and commands that wait for a file keep nobody from writing it. What comes on
 // top waits for its turn.
 const MaxAtOnce = 64

@@ -31,6 +31,11 @@ var _ PartReader = engine{}
 
 // ReadPart implements PartReader.
 func (e engine) ReadPart(ctx context.Context, path string, offset, length int64) (Part, error) {
+	leave, err := e.ws.files.enter(ctx)
+	if err != nil {
+		return Part{}, e.fail("read", path, err)
+	}
+	defer leave()
 	f, info, err := e.openFile(ctx, path)
 	if err != nil {
 		return Part{}, e.fail("read", path, err)

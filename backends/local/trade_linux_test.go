@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/piremote/piremote/tools/ops"
 )
@@ -32,20 +34,36 @@ func trading(t *testing.T, meanwhile func(p string)) (dir, kept string, err erro
 		defer temp.discard()
 		check(t, fill(t.Context(), temp.file, []byte("two")))
 		meanwhile(p)
-		r.Kept, err = j.trade(temp)
+		traded, err := j.trade(temp)
+		if traded {
+			r.Kept = j.displaced(temp)
+		}
 		return r, err
 	})
 	return dir, report.Kept, err
 }
 
-// What another program does after the last look is found after the change, which is
-// undone.
-func TestMUTQ04ChangesInTheLastMomentAreGivenBack(t *testing.T) {
+// What another program does after the last look is found after the change: both
+// versions are there.
+func TestMUTQ04ChangesInTheLastMomentAreKept(t *testing.T) {
 	for name, meanwhile := range changes(t) {
 		var after string
 		dir, kept, err := trading(t, func(p string) { meanwhile(p); after = snapshot(t, filepath.Dir(p)) })
-		if now := snapshot(t, dir); !errors.Is(err, ops.ErrChanged) && !errors.Is(err, os.ErrNotExist) || kept != "" || now != after {
-			t.Errorf("%s: kept as %q, %v\n%s\n%s", name, kept, err, after, now)
+		_, gone := os.Lstat(filepath.Join(dir, "f.orig"))
+		if errors.Is(err, fs.ErrNotExist) { // it was removed, and stays so
+			if now := snapshot(t, dir); now != after || kept != "" {
+				t.Errorf("%s: %v, kept as %q\n%s\n%s", name, err, kept, after, now)
+			}
+			continue
+		}
+		data, rerr := os.ReadFile(filepath.Join(dir, "f"))
+		if err != nil || rerr != nil || string(data) != "two" || kept != "f.orig" || gone != nil {
+			t.Errorf("%s: %v, kept as %q, %v; f holds %q, %v", name, err, kept, gone, data, rerr)
+		}
+		check(t, os.RemoveAll(filepath.Join(dir, "f")))
+		check(t, os.Rename(filepath.Join(dir, "f.orig"), filepath.Join(dir, "f")))
+		if now := snapshot(t, dir); now != after {
+			t.Errorf("%s: kept is another\n%s\n%s", name, after, now)
 		}
 		noTemp(t, dir)
 	}
@@ -205,4 +223,28 @@ func everything(t *testing.T, dir string) string {
 		all.Write(data)
 	}
 	return all.String()
+}
+
+// A kept version has a name of its own, however many there are and however long the name.
+func TestKeptNames(t *testing.T) {
+	_, _, dir := open(t)
+	d := &folder{file: opened(t, dir), names: &tempNames{}}
+	names := map[string]bool{}
+	for _, base := range []string{"f", strings.Repeat("\u00e4", 127)} {
+		for i := range keptNames + 2 {
+			temp, err := d.temp(true)
+			check(t, err)
+			check(t, temp.complete())
+			name := temp.keep(base)
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil || names[name] || !strings.Contains(name, ".orig") || !utf8.ValidString(name) {
+				t.Errorf("%d: %q, %v", i, name, err)
+			}
+			names[name] = true
+			temp.discard()
+		}
+	}
+	if got := len(names); got != 2*(keptNames+2) {
+		t.Errorf("%d names", got)
+	}
+	noTemp(t, dir)
 }

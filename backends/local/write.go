@@ -182,10 +182,10 @@ func (j job) run(ctx context.Context) (ops.WriteReport, error) {
 	if err == nil {
 		err = j.unchanged()
 	}
-	kept := ""
+	traded := false
 	if err == nil {
 		if j.seen != nil && !created {
-			kept, err = j.trade(temp)
+			traded, err = j.trade(temp)
 		} else {
 			err = temp.publish(j.base, created)
 		}
@@ -193,7 +193,12 @@ func (j job) run(ctx context.Context) (ops.WriteReport, error) {
 	if err != nil {
 		return ops.WriteReport{}, err
 	}
-	if err := j.dir.sync(); err != nil {
+	err = j.dir.sync()
+	kept := ""
+	if traded {
+		kept = j.displaced(temp)
+	}
+	if err != nil {
 		return ops.WriteReport{}, unknown("The file was replaced, but its folder could not be synced", err)
 	}
 	return ops.WriteReport{Created: created, Kept: kept}, nil

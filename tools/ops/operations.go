@@ -40,7 +40,8 @@ type WriteReport struct {
 	Created bool   // the file did not exist
 	InPlace string // why the file was not replaced atomically; empty if it was
 	// Kept is the name, in the same folder, under which the replaced file goes on:
-	// another program had it open for writing. Empty if there was none.
+	// another program had changed it after the last look, or has it open for writing.
+	// Empty if there was none.
 	Kept string
 	// Version is that of the file as it was written, for a VersionWriter; zero if
 	// unknown.

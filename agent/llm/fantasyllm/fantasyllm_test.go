@@ -97,24 +97,7 @@ func hang(t *testing.T, name, until, beat string) http.HandlerFunc {
 	if !ok {
 		t.Fatalf("%s has no %q", name, until)
 	}
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, head)
-		_ = http.NewResponseController(w).Flush()
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-r.Context().Done():
-				return
-			case <-tick.C:
-				if beat != "" {
-					_, _ = io.WriteString(w, beat)
-					_ = http.NewResponseController(w).Flush()
-				}
-			}
-		}
-	}
+	return beats(head, beat)
 }
 
 func wireOf(name string) Options {
